@@ -12,7 +12,7 @@ use crate::simd::Simd;
 const A24: [u64; 5] = [121_665, 0, 0, 0, 0];
 
 /// The scalar's bits that the ladder reads, from the highest, which is 0.
-pub(super) const STEPS: usize = 256;
+const STEPS: usize = 256;
 
 /// X and Z, in the first two lanes, of a scalar's multiple of the point with this u = X/Z. The scalar's lowest bit is 0.
 #[inline(always)]
@@ -25,7 +25,7 @@ pub(super) fn ladder(token: Ifma, k: &[u8; 32], u: &[u8; 32]) -> Elements<Simd> 
 }
 
 /// Two multiples of a point, which differ by that point: n and n + 1 times it for the bits n of a scalar so far.
-pub(super) struct Ladder {
+struct Ladder {
     /// (X2, Z2, X3, Z3), not carried.
     points: [Simd; 5],
     /// (1, 1, 1, u)
@@ -37,7 +37,7 @@ pub(super) struct Ladder {
 impl Ladder {
     /// The neutral point and the one with this u.
     #[inline(always)]
-    pub(super) fn new(token: Ifma, u: &[u8; 32]) -> Self {
+    fn new(token: Ifma, u: &[u8; 32]) -> Self {
         let u = limbs(u);
         Self {
             points: Elements::load(token, [&ONE, &ZERO, &u, &ONE]).0,
@@ -48,31 +48,19 @@ impl Ladder {
 
     /// Takes bit `t` of the scalar.
     #[inline(always)]
-    pub(super) fn step(&mut self, token: Ifma, k: &[u8; 32], t: usize) {
-        let m = self.first(token, k, t);
-        self.rest(token, &m);
-    }
-
-    /// The first third of a step.
-    #[inline(always)]
-    pub(super) fn first(&mut self, token: Ifma, k: &[u8; 32], t: usize) -> [Simd; 5] {
+    fn step(&mut self, token: Ifma, k: &[u8; 32], t: usize) {
         let bit = k[t / 8] >> (t % 8) & 1;
         // The compiler must not see that there are two values only: it might make a branch of them.
         let swap = black_box(u64::from(bit ^ self.previous) << 1);
         self.previous = bit;
-        first(token, &self.points, Simd::splat(token, swap))
-    }
-
-    /// What follows the first third.
-    #[inline(always)]
-    pub(super) fn rest(&mut self, token: Ifma, m: &[Simd; 5]) {
-        let (n, q) = second(token, m);
+        let m = first(token, &self.points, Simd::splat(token, swap));
+        let (n, q) = second(token, &m);
         self.points = third(token, &n, &q, &self.base);
     }
 
     /// The first point. After a lowest bit of 0, the two are in their places.
     #[inline(always)]
-    pub(super) fn end(&self, token: Ifma) -> Elements<Simd> {
+    fn end(&self, token: Ifma) -> Elements<Simd> {
         Elements::carried(token, self.points)
     }
 }

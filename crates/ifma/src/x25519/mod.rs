@@ -14,8 +14,6 @@ use crate::Ifma;
 use crate::field25519::{Elements, blended, permuted};
 use crate::lanes::Lanes;
 use crate::simd::{Simd, kernel};
-use ladder::Ladder;
-use multiple::{ADDITIONS, Digits};
 
 pub use self_test::self_test;
 
@@ -100,30 +98,13 @@ fn agreed(token: Ifma, k: &[u8; 32], peer: &[u8; 32]) -> [[u64; 4]; 4] {
     words(token, &point.times(token, &inverse))
 }
 
-/// The ladder and the base point's multiple, four steps to one addition: neither waits for the other, and each alone leaves the
-/// multipliers idle while it waits for itself.
+/// One after the other. A loop of both in turns is as fast, but too long for the processor's instruction caches: depending on the
+/// memory of its code, it took one and a half or three times as long.
 #[inline(always)]
 fn exchanged(token: Ifma, k: &[u8; 32], peer: &[u8; 32]) -> [[u64; 4]; 4] {
-    let digits = Digits::new(k);
-    let mut multiple = multiple::neutral(token);
-    let mut ladder = Ladder::new(token, peer);
-    for nth in 0..ADDITIONS {
-        if nth == ADDITIONS / 2 {
-            multiple = multiple::times16(token, &multiple);
-        }
-        let t = ladder::STEPS - 4 - 4 * nth;
-        let m = ladder.first(token, k, t + 3);
-        let entry = digits.multiple(token, nth);
-        ladder.rest(token, &m);
-        let m = ladder.first(token, k, t + 2);
-        let sums = multiple::products(token, &multiple, &entry);
-        ladder.rest(token, &m);
-        let m = ladder.first(token, k, t + 1);
-        multiple = multiple::sum(token, &sums);
-        ladder.rest(token, &m);
-        ladder.step(token, k, t);
-    }
-    let products = crossed(token, &public_fraction(token, &multiple), &ladder.end(token));
+    let multiple = multiple::base_multiple(token, k);
+    let point = ladder::ladder(token, k, peer);
+    let products = crossed(token, &public_fraction(token, &multiple), &point);
     let inverse = Elements(permuted::<0, Simd>(&products.0)).inverted(token);
     words(token, &products.times(token, &inverse))
 }

@@ -14,7 +14,7 @@ use crate::simd::Simd;
 const TWO: [u64; 5] = [2, 0, 0, 0, 0];
 
 /// The additions of a base multiple, one for each digit.
-pub(super) const ADDITIONS: usize = 2 * WINDOWS;
+const ADDITIONS: usize = 2 * WINDOWS;
 
 /// X, Y, Z and T of a multiple of the base point: x = X/Z, y = Y/Z, x y = T/Z.
 ///
@@ -35,13 +35,13 @@ pub(super) fn base_multiple(token: Ifma, k: &[u8; 32]) -> [Simd; 5] {
 
 /// The neutral point.
 #[inline(always)]
-pub(super) fn neutral(token: Ifma) -> [Simd; 5] {
+fn neutral(token: Ifma) -> [Simd; 5] {
     Elements::load(token, [&ZERO, &ONE, &ONE, &ZERO]).0
 }
 
 /// Doubles four times.
 #[inline(always)]
-pub(super) fn times16(token: Ifma, p: &[Simd; 5]) -> [Simd; 5] {
+fn times16(token: Ifma, p: &[Simd; 5]) -> [Simd; 5] {
     let mut p = *p;
     for _ in 0..4 {
         p = plus(token, &p, &cached(token, &p));
@@ -50,17 +50,17 @@ pub(super) fn times16(token: Ifma, p: &[Simd; 5]) -> [Simd; 5] {
 }
 
 /// The signed digits of a scalar.
-pub(super) struct Digits(Zeroizing<[i64; ADDITIONS]>);
+struct Digits(Zeroizing<[i64; ADDITIONS]>);
 
 impl Digits {
     #[inline(always)]
-    pub(super) fn new(k: &[u8; 32]) -> Self {
+    fn new(k: &[u8; 32]) -> Self {
         Self(signed_digits(k))
     }
 
     /// The multiple to add as the nth of 64: for the upper digit of each window, and after [`times16`] for the lower ones.
     #[inline(always)]
-    pub(super) fn multiple(&self, token: Ifma, nth: usize) -> Elements<Simd> {
+    fn multiple(&self, token: Ifma, nth: usize) -> Elements<Simd> {
         let (window, upper) = (nth % WINDOWS, (nth / WINDOWS) ^ 1);
         // The compiler must not see that a mask has two values only: it would make a branch of it.
         let digit = black_box(self.0[2 * window + upper].cast_unsigned());
@@ -108,21 +108,10 @@ pub(super) fn chosen<L: Lanes>(token: L::Token, multiples: &[Entry; 8], digit: L
 /// Dawson, 2008, section 3.1).
 #[inline(always)]
 pub(super) fn plus<L: Lanes>(token: L::Token, p: &[L; 5], other: &Elements<L>) -> [L; 5] {
-    sum(token, &products(token, p, other))
-}
-
-/// (A, B, D, C) of the addition.
-#[inline(always)]
-pub(super) fn products<L: Lanes>(token: L::Token, p: &[L; 5], other: &Elements<L>) -> [L; 5] {
-    turned(token, p).product(token, other, &[L::splat(token, 0); 5])
-}
-
-/// The sum of the addition.
-#[inline(always)]
-pub(super) fn sum<L: Lanes>(token: L::Token, abdc: &[L; 5]) -> [L; 5] {
+    let abdc = turned(token, p).product(token, other, &[L::splat(token, 0); 5]);
     // (E, F, G, H) = (B - A, D - C, D + C, B + A)
-    let bddb = permuted::<0b01_10_10_01, L>(abdc);
-    let acca = permuted::<0b00_11_11_00, L>(abdc);
+    let bddb = permuted::<0b01_10_10_01, L>(&abdc);
+    let acca = permuted::<0b00_11_11_00, L>(&abdc);
     let s = Elements::sum::<0b0011>(token, &bddb, &acca);
     // (E F, G H, F G, E H)
     let egfe = Elements(permuted::<0b00_01_10_00, L>(&s.0));
