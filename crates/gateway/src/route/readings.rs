@@ -25,8 +25,12 @@ struct Reading {
     slashes: bool,
     /// A backslash, encoded or not, separates segments.
     backslashes: bool,
+    /// A backslash separates segments, and an encoded one does not (WHATWG URL Standard).
+    raw_backslashes: bool,
     /// A semicolon ends a segment: parameters follow.
     parameters: bool,
+    /// As `parameters`, which are removed before slashes are decoded: an encoded one belongs to a parameter.
+    raw_parameters: bool,
     /// The path ends at an encoded NUL.
     nul: bool,
     dots: Dots,
@@ -45,29 +49,44 @@ enum Dots {
 }
 
 impl Reading {
-    const OF_ROUTES: Self =
-        Self { slashes: false, backslashes: false, parameters: false, nul: false, dots: Dots::Resolved };
+    const OF_ROUTES: Self = Self {
+        slashes: false,
+        backslashes: false,
+        raw_backslashes: false,
+        parameters: false,
+        raw_parameters: false,
+        nul: false,
+        dots: Dots::Resolved,
+    };
 
     /// All readings that may differ for this path, dot segments aside. The first one is that of routes.
     fn all_of(path: &[u8]) -> impl Iterator<Item = Self> {
         let has = |encoded: &[u8]| path.windows(3).any(|text| text.eq_ignore_ascii_case(encoded));
-        let present =
-            [has(b"%2f"), path.contains(&b'\\') || has(b"%5c"), path.contains(&b';'), nul(path).is_some()];
-        let all = (0..16).map(|bits: u8| [0, 1, 2, 3].map(|bit| bits >> bit & 1 != 0));
-        let differs = move |chosen: &[bool; 4]| chosen.iter().zip(present).all(|(chosen, is)| is || !chosen);
-        all.filter(differs).map(|[slashes, backslashes, parameters, nul]| Self {
-            slashes,
-            backslashes,
-            parameters,
-            nul,
-            ..Self::OF_ROUTES
+        let has_parameters = path.contains(&b';');
+        let present = [
+            has(b"%2f"),
+            path.contains(&b'\\') || has(b"%5c"),
+            path.contains(&b'\\') && has(b"%5c"),
+            has_parameters,
+            has_parameters && (has(b"%2f") || has(b"%5c")),
+            nul(path).is_some(),
+        ];
+        let all = (0..64).map(|bits: u8| [0, 1, 2, 3, 4, 5].map(|bit| bits >> bit & 1 != 0));
+        let differs = move |chosen: &[bool; 6]| chosen.iter().zip(present).all(|(chosen, is)| is || !chosen);
+        all.filter(differs).map(|[slashes, backslashes, raw_backslashes, parameters, raw_parameters, nul]| {
+            Self { slashes, backslashes, raw_backslashes, parameters, raw_parameters, nul, ..Self::OF_ROUTES }
         })
     }
 
     fn of(self, path: &[u8]) -> Vec<u8> {
         let end = if self.nul { nul(path) } else { None };
-        let path = self.decoded(&path[..end.unwrap_or(path.len())]);
-        let is_end = |byte: &u8| *byte == b'/' || self.backslashes && *byte == b'\\';
+        let path = &path[..end.unwrap_or(path.len())];
+        let has_backslashes = self.backslashes || self.raw_backslashes;
+        let is_end = |byte: &u8| *byte == b'/' || has_backslashes && *byte == b'\\';
+        let path = match self.raw_parameters {
+            true => self.decoded(&without_parameters(path, is_end)),
+            false => self.decoded(path),
+        };
         let below = if path.first().is_some_and(is_end) { &path[1..] } else { &path[..] };
         let mut segments: Vec<&[u8]> = Vec::new();
         let mut ends_in_slash = false;
@@ -126,6 +145,17 @@ impl Reading {
     }
 }
 
+/// A path without the parameters of its segments, which end where `is_end` says.
+fn without_parameters(path: &[u8], is_end: impl Fn(&u8) -> bool) -> Vec<u8> {
+    let mut is_parameter = false;
+    let mut out = path.to_vec();
+    out.retain(|byte| {
+        is_parameter = !is_end(byte) && (is_parameter || *byte == b';');
+        !is_parameter
+    });
+    out
+}
+
 /// The position of an encoded NUL in a path.
 fn nul(path: &[u8]) -> Option<usize> {
     path.windows(3).position(|text| text == b"%00")
@@ -152,7 +182,7 @@ pub(crate) trait Routes {
 /// - Servers that keep dot segments, or resolve them before they merge slashes, read a path that has a route to a
 ///   server.
 /// - Servers that read `//name` at the beginning as a host do not read the rest as a path to which the gateway itself
-///   responds.
+///   responds, whatever they do with dot segments.
 #[cold]
 pub(crate) fn is_ambiguous(
     target: &[u8],
@@ -176,8 +206,10 @@ pub(crate) fn is_ambiguous(
     };
     let below = below_host(sent);
     let is_below_host = |reading: Reading| {
-        let read = below.map(|path| reading.of(path));
-        read.and_then(|path| routes.of(&path)).is_some_and(|route| routes.is_answered(route))
+        [Dots::Resolved, Dots::ResolvedFirst, Dots::Kept].into_iter().any(|dots| {
+            let read = below.map(|path| Reading { dots, ..reading }.of(path));
+            read.and_then(|path| routes.of(&path)).is_some_and(|route| routes.is_answered(route))
+        })
     };
     Reading::all_of(sent).any(|reading| is_another(reading) || is_below_host(reading))
 }
@@ -316,6 +348,10 @@ mod tests {
             (site, "//admin/x", None),
             (site, "//x/admin/secret", None),
             (site, "///x/admin", None),
+            (site, "//x/admin//..", None),
+            (site, "/\\x/admin//..", None),
+            (site, "//x/admin/../y", None),
+            (site, "//x/y/../z", Some(1)),
             (site, "//pub/x", Some(2)),
             (site, "/x//y", Some(1)),
             (closed, "//pub//x", Some(0)),
@@ -324,6 +360,8 @@ mod tests {
             (site, "/admin%5cx", None),
             (site, "/x\\..\\admin", None),
             (site, "/x/..%5Cadmin", None),
+            (site, "/./admin\\..%5c", None),
+            (site, "/admin\\..%5cx", None),
             (site, "/\\x\\admin", None),
             (site, "/pub/a%5cb", Some(2)),
             // Parameters.
@@ -331,6 +369,12 @@ mod tests {
             (site, "/admin;/y", None),
             (site, "/x/..;/admin", None),
             (site, "/x/..;a=b%2fadmin", None),
+            // A server may remove parameters, encoded slashes among them, before it decodes.
+            (site, "/;%2f2f/admin%2f", None),
+            (site, "/;a%2fb/admin/x", None),
+            (site, "/x/..;%2f/admin", None),
+            (site, "/;%5cx\\admin", None),
+            (site, "/pub/x;a%2fb/y", Some(2)),
             (site, "/pub/x;v=1/y", Some(2)),
             // NUL.
             (site, "/admin%00x", None),
