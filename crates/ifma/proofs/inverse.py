@@ -75,7 +75,7 @@ def check_matrices():
     """By induction over the steps i: |u| + |v| <= 2^i and |q| + |r| <= 2^i, and the determinant is 2^i, as each step's own
     matrix has sums of rows of at most 2 and the determinant 2."""
     for (a, b), (c, d) in CASES.values():
-        # |u'| + |v'| <= |a| (|u| + |v|) + |b| (|q| + |r|), and likewise for the second row.
+        # |u'| + |v'| <= |a| (|u| + |v|) + |b| (|q| + |r|), and so for the second row.
         assert abs(a) + abs(b) <= 2 and abs(c) + abs(d) <= 2
         assert a * d - b * c == 2
     # Scaled by what is missing to 62 bits.

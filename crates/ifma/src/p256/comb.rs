@@ -3,7 +3,7 @@
 //! An odd k has 52 odd digits d from -31 to 31 in radix 32: d = 2 v - 31, where v are the digits of (k - 1) / 2 + 2^259, and the
 //! last one is always 1. The first lane adds up the first 13 digits, and so on.
 //!
-//! No addition in a lane is of equal or of opposite points: what has been added up is an odd multiple of 32^(i+1), less than
+//! No addition in a lane is of equal or of opposite points: the sum so far is an odd multiple of 32^(i+1), less than
 //! 2^66, and the digit's point a multiple of 32^i of at most 31 (all times the lane's 2^0, 2^65, 2^130 or 2^195, which is no
 //! multiple of n). Of the sums of lanes this is not true: the scalar n - 2 (n modulo 2^130) has two equal halves modulo n. So
 //! their formulas are complete.

@@ -52,7 +52,7 @@ const fn limbs(w: &Words) -> Limbs {
     ]
 }
 
-/// u and v in the first row, q and r in the second: f becomes (u f + v g) / 2^steps, and g likewise.
+/// u and v in the first row, q and r in the second: f becomes (u f + v g) / 2^steps, and g (q f + r g) / 2^steps.
 type Matrix = [[i64; 2]; 2];
 
 /// f and g begin as a modulus and a number, d and e as 0 and 1; f = d x and g = e x modulo the modulus at all times, where x is
@@ -156,7 +156,7 @@ const SECOND: usize = 3 * STEPS + 4;
 
 /// 18 steps on the low 18 bits of two pairs of f and g.
 ///
-/// f and g carry their rows of the matrix with them: f is f + 2^38 u + 2^58 v at first, and g likewise. Each step halves g, or
+/// f and g carry their rows of the matrix with them: f is f + 2^38 u + 2^58 v at first, and g is g + 2^38 q + 2^58 r. Each step halves g, or
 /// what becomes of it, and so the columns' places are 2^20 and 2^40 in the end.
 #[inline(always)]
 fn packed_steps(zeta: &mut [i64; 2], low: [[i64; 2]; 2]) -> [Matrix; 2] {

@@ -123,11 +123,11 @@ impl<L: Lanes> Projective<L> {
     #[inline(always)]
     pub(super) fn sum_of_neighbours(&self, token: L::Token) -> Self {
         let t = token;
-        // (X1 X2, (X1 + Y1) (X2 + Y2)), and likewise with Y, Z and with Z, X.
+        // (X1 X2, (X1 + Y1) (X2 + Y2)), and the same for Y, Z and for Z, X.
         let (xx, xy) = crossed(t, &self.x, &self.y);
         let (yy, yz) = crossed(t, &self.y, &self.z);
         let (zz, zx) = crossed(t, &self.z, &self.x);
-        // X1 Y2 + X2 Y1, and likewise.
+        // X1 Y2 + X2 Y1, and the other two.
         let xy = difference(t, &xy, &plus(&xx, &yy));
         let yz = difference(t, &yz, &plus(&yy, &zz));
         let zx = difference(t, &zx, &plus(&zz, &xx));
