@@ -17,52 +17,22 @@ const STEPS: usize = 256;
 /// X and Z, in the first two lanes, of a scalar's multiple of the point with this u = X/Z. The scalar's lowest bit is 0.
 #[inline(always)]
 pub(super) fn ladder(token: Ifma, k: &[u8; 32], u: &[u8; 32]) -> Elements<Simd> {
-    let mut ladder = Ladder::new(token, u);
+    let u = limbs(u);
+    let base = Elements::load(token, [&ONE, &ONE, &ONE, &u]);
+    // (X2, Z2, X3, Z3), not carried: n and n + 1 times the point for the bits n so far.
+    let mut points = Elements::load(token, [&ONE, &ZERO, &u, &ONE]).0;
+    // Whether the two points are exchanged.
+    let mut previous = 0;
     for t in (0..STEPS).rev() {
-        ladder.step(token, k, t);
-    }
-    ladder.end(token)
-}
-
-/// Two multiples of a point, which differ by that point: n and n + 1 times it for the bits n of a scalar so far.
-struct Ladder {
-    /// (X2, Z2, X3, Z3), not carried.
-    points: [Simd; 5],
-    /// (1, 1, 1, u)
-    base: Elements<Simd>,
-    /// The last bit of the scalar: whether the two points are exchanged.
-    previous: u8,
-}
-
-impl Ladder {
-    /// The neutral point and the one with this u.
-    #[inline(always)]
-    fn new(token: Ifma, u: &[u8; 32]) -> Self {
-        let u = limbs(u);
-        Self {
-            points: Elements::load(token, [&ONE, &ZERO, &u, &ONE]).0,
-            base: Elements::load(token, [&ONE, &ONE, &ONE, &u]),
-            previous: 0,
-        }
-    }
-
-    /// Takes bit `t` of the scalar.
-    #[inline(always)]
-    fn step(&mut self, token: Ifma, k: &[u8; 32], t: usize) {
         let bit = k[t / 8] >> (t % 8) & 1;
         // The compiler must not see that there are two values only: it might make a branch of them.
-        let swap = black_box(u64::from(bit ^ self.previous) << 1);
-        self.previous = bit;
-        let m = first(token, &self.points, Simd::splat(token, swap));
-        let (n, q) = second(token, &m);
-        self.points = third(token, &n, &q, &self.base);
+        let swap = black_box(u64::from(bit ^ previous) << 1);
+        previous = bit;
+        let (n, q) = second(token, &first(token, &points, Simd::splat(token, swap)));
+        points = third(token, &n, &q, &base);
     }
-
-    /// The first point. After a lowest bit of 0, the two are in their places.
-    #[inline(always)]
-    fn end(&self, token: Ifma) -> Elements<Simd> {
-        Elements::carried(token, self.points)
-    }
+    // After a lowest bit of 0, the two are in their places.
+    Elements::carried(token, points)
 }
 
 /// The squares and products (AA, BB, DA, CB) of A = X2 + Z2, B = X2 - Z2, C = X3 + Z3 and D = X3 - Z3, with both points exchanged
