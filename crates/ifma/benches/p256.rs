@@ -20,12 +20,8 @@ use weir_ifma::p256::{SigningKey, self_test};
 const MOST: f64 = 0.42;
 
 fn main() -> ExitCode {
-    let token = match Ifma::detect() {
-        Ok(token) => token,
-        Err(missing) => {
-            println!("skipped: {missing}");
-            return ExitCode::SUCCESS;
-        }
+    let Ok(token) = Ifma::detect().inspect_err(|missing| println!("skipped: {missing}")) else {
+        return ExitCode::SUCCESS;
     };
     let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).expect("a key");
     let scalar = pair.private_key().as_be_bytes().expect("a scalar");

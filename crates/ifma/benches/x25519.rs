@@ -19,12 +19,8 @@ use weir_ifma::x25519::{Secret, exchange, public, shared};
 const MOST: f64 = 0.50;
 
 fn main() -> ExitCode {
-    let token = match Ifma::detect() {
-        Ok(token) => token,
-        Err(missing) => {
-            println!("skipped: {missing}");
-            return ExitCode::SUCCESS;
-        }
+    let Ok(token) = Ifma::detect().inspect_err(|missing| println!("skipped: {missing}")) else {
+        return ExitCode::SUCCESS;
     };
     let random = || {
         let mut bytes = [0; 32];

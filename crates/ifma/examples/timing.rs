@@ -37,12 +37,8 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let runs = arguments.next().map_or(100_000, |runs| runs.parse().expect("RUNS is a number"));
     let name = arguments.next().unwrap_or_default();
-    let token = match Ifma::detect() {
-        Ok(token) => token,
-        Err(missing) => {
-            println!("skipped: {missing}");
-            return ExitCode::SUCCESS;
-        }
+    let Ok(token) = Ifma::detect().inspect_err(|missing| println!("skipped: {missing}")) else {
+        return ExitCode::SUCCESS;
     };
     let mut wrong = 0;
     for row in rows(token).iter().filter(|row| row.name.starts_with(&name)) {
