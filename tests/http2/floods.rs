@@ -1,5 +1,5 @@
-//! Frames that cost the gateway more than the client: each kind has a budget, and GOAWAY ends a connection that exceeds
-//! one. Other connections are served, and the gateway's memory does not grow.
+//! Frames that cost the gateway more than the client: each kind has a budget, and the gateway sends GOAWAY and closes a
+//! connection that exceeds one. It keeps serving other connections, and its memory does not grow.
 
 use super::fields::{block, literal, request};
 use super::{Client, gateway, holding, upstream};
@@ -7,7 +7,7 @@ use crate::common::{DEADLINE, Peer, Switch, Upstream, Weir, poll_until};
 use weir_http2::ErrorCode;
 use weir_http2::frame::{Kind, flag};
 
-/// Checks that the connection ended with GOAWAY, this code, reason and detail, and that others are served.
+/// Checks that the gateway closed the connection with GOAWAY, this code, reason and detail, and serves others.
 pub(super) fn ended(weir: &Weir, mut client: Client, code: ErrorCode, reason: &str, detail: &str) -> Client {
     client.flush();
     assert_eq!(client.end().map(|(_, code)| code), Some(code), "{detail}");
@@ -16,10 +16,10 @@ pub(super) fn ended(weir: &Weir, mut client: Client, code: ErrorCode, reason: &s
     client
 }
 
-/// Another client is served, and memory is bounded.
+/// Another client is served, and memory use is limited.
 fn serves_others(weir: &Weir, detail: &str) {
     assert_eq!(Client::connect(weir.address()).get(1, "/other").response(1).text(), "ok", "{detail}");
-    // A debug build with all its threads has about 30 MiB.
+    // A debug build with all its threads uses about 30 MiB.
     let resident = weir.memory_kib("VmRSS");
     assert!(resident < 150 * 1024, "{detail}: {resident} KiB");
 }
@@ -28,7 +28,7 @@ fn flooded(weir: &Weir, client: Client, detail: &str) -> Client {
     ended(weir, client, ErrorCode::ENHANCE_YOUR_CALM, "http2_abuse", detail)
 }
 
-/// As [`flooded`], where the lines about streams use up the lines of a second on stderr.
+/// As [`flooded`], for floods whose lines about streams use up the limit of lines per second on stderr.
 fn flooded_by_streams(weir: &Weir, mut client: Client) {
     let before = count(weir, "http2_abuse");
     client.flush();
@@ -56,13 +56,13 @@ fn requests_that_are_reset_at_once() {
         client.get(stream, "/").reset(stream, ErrorCode::CANCEL);
     }
     flooded_by_streams(&weir, client);
-    // One for each that the budget allows, and for the one that exceeds it.
+    // One for each reset that the budget allows, and one for the reset that exceeds it.
     assert!(count(&weir, "client_reset") <= 401);
-    // After the first, a request begins only if no reset follows in the same input.
+    // After the first reset, a request begins only if no reset follows it in the same input.
     assert!(upstream.connections() <= 60, "{}", upstream.connections());
 }
 
-/// Requests of a connection with resets wait for the end of the input, and few begin in a turn.
+/// After a reset, requests of a connection wait for the end of the input, and few begin per turn.
 #[test]
 fn a_client_that_has_reset_many_streams_is_served() {
     let upstream = Upstream::start(None, |peer: &mut Peer| {
@@ -73,7 +73,7 @@ fn a_client_that_has_reset_many_streams_is_served() {
         }
     });
     let weir = gateway(&upstream, "", ADMIN);
-    // From 64 resets on, a client has to wait between its frames.
+    // From 64 resets on, the gateway makes the client wait between its frames.
     for resets in [30, 100] {
         let before = count(&weir, "client_reset");
         let mut client = Client::connect(weir.address());
@@ -160,8 +160,8 @@ fn field_blocks_without_an_end() {
     assert!(upstream.requests().iter().all(|request| request.head.starts_with("GET /other ")));
 }
 
-/// One byte refers to an entry of the table: a long one (CVE-2016-6581), or a short one whose fields cost more than
-/// their bytes.
+/// One byte refers to a table entry: a long one (CVE-2016-6581), or a short one whose fields cost more than their
+/// bytes.
 #[test]
 fn fields_that_are_references() {
     let upstream = upstream();
@@ -177,7 +177,7 @@ fn fields_that_are_references() {
         client.frame(Kind::Headers, whole, 3, &bomb);
         let detail = "a field block decompresses to far more than the limit";
         ended(&weir, client, ErrorCode::ENHANCE_YOUR_CALM, "bad_http2", detail);
-        // Within the bound the table remains in use.
+        // Within the limit, the table remains in use.
         let mut client = Client::connect(weir.address());
         let (after, at) = (bomb.len() - 16_000, if length == 4000 { 20 } else { 300 });
         let mut large = bomb[..after + at].to_vec();
@@ -190,6 +190,25 @@ fn fields_that_are_references() {
         client.frame(Kind::Headers, whole, 5, &bomb[..after + 1]);
         assert_eq!(client.response(5).text(), "ok");
     }
+}
+
+/// The gateway serves other clients between the parts of such input.
+#[test]
+fn many_frames_within_a_budget_all_have_their_effect() {
+    let server = upstream();
+    let weir = gateway(&server, "", "");
+    let mut client = Client::connect(weir.address());
+    let payloads: Vec<[u8; 8]> = (0..3000_u64).map(u64::to_be_bytes).collect();
+    for payload in &payloads {
+        client.ping(*payload);
+    }
+    client.post(1, "/many");
+    for byte in 0..900_u32 {
+        client.data(1, &byte.to_be_bytes()[3..], byte == 899);
+    }
+    assert_eq!(client.response(1).text(), "ok");
+    assert!(client.pongs == payloads, "{} of {} responses to PING", client.pongs.len(), payloads.len());
+    assert_eq!(server.requests()[0].body.len(), 900);
 }
 
 #[test]

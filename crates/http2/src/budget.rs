@@ -28,8 +28,7 @@ pub enum Abuse {
     WindowUpdate,
 }
 
-/// The maximum of each kind of frame at once. A tenth is forgiven with every
-/// [second](crate::Connection::elapse).
+/// The maximum number of frames of each kind in a burst. Each [second](crate::Connection::elapse) forgives a tenth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budgets {
     /// [`Abuse::Reset`]. Each stream that ends regularly forgives one.
@@ -48,7 +47,7 @@ pub struct Budgets {
     pub window_updates: u32,
 }
 
-/// Peers send at most one update for the stream and one for the connection; rounding adds few.
+/// Peers send at most one update for the stream and one for the connection; rounding adds a few.
 pub const UPDATES_PER_DATA: u32 = 3;
 
 impl Default for Budgets {
@@ -92,12 +91,12 @@ const KINDS: [Abuse; 7] = [
     Abuse::WindowUpdate,
 ];
 
-/// The frames of each kind that a peer has sent, less those forgiven.
+/// The number of frames of each kind that a peer has sent, minus the forgiven ones.
 #[derive(Debug, Default)]
 pub(crate) struct Spent([u32; KINDS.len()]);
 
 impl Spent {
-    /// Spends one.
+    /// Spends one frame of the budget.
     #[inline]
     pub(crate) fn spend(&mut self, kind: Abuse, budgets: &Budgets) -> Result<(), Abuse> {
         let spent = &mut self.0[kind as usize];

@@ -5,7 +5,7 @@
 pub struct ErrorCode(pub u32);
 
 impl ErrorCode {
-    /// Graceful end.
+    /// Graceful close.
     pub const NO_ERROR: Self = Self(0x0);
     /// A violation that no other code describes.
     pub const PROTOCOL_ERROR: Self = Self(0x1);
@@ -13,7 +13,7 @@ impl ErrorCode {
     pub const INTERNAL_ERROR: Self = Self(0x2);
     /// A violation of flow control.
     pub const FLOW_CONTROL_ERROR: Self = Self(0x3);
-    /// A SETTINGS frame without timely acknowledgement.
+    /// No timely acknowledgement of a SETTINGS frame.
     pub const SETTINGS_TIMEOUT: Self = Self(0x4);
     /// A frame on a half-closed stream.
     pub const STREAM_CLOSED: Self = Self(0x5);

@@ -4,16 +4,16 @@
 
 use weir_http::Field;
 
-/// The content type of a call; `+` and the name of a serialisation, or parameters, may follow.
+/// The content type of a call. A `+` with the name of a serialisation format, or parameters, may follow.
 pub const CONTENT_TYPE: &[u8] = b"application/grpc";
 
-/// The field of a response's status: among the trailers, or in the head of a response that is only a head.
+/// The field of a response's status: a trailer, or a field of the head if the response has neither body nor trailers.
 pub const STATUS: &[u8] = b"grpc-status";
 
-/// The field of the text for a status, percent-encoded.
+/// The field of a status's message, percent-encoded.
 pub const MESSAGE: &[u8] = b"grpc-message";
 
-/// All statuses by their names, in the order of their numbers. Clients take others for `UNKNOWN`.
+/// The names of all statuses, in the order of their numbers. Clients take other numbers for `UNKNOWN`.
 pub const STATUSES: [&str; 17] = [
     "OK",
     "CANCELLED",
@@ -51,7 +51,8 @@ pub const UNAVAILABLE: u8 = 14;
 /// See [`UNKNOWN`].
 pub const UNAUTHENTICATED: u8 = 16;
 
-/// The bytes before each message: a flag, 1 if the message is compressed, and its length in big-endian order.
+/// The length of a message's prefix: a flag, 1 if the message is compressed, and the message's length in big-endian
+/// order.
 pub const PREFIX_BYTES: usize = 5;
 
 /// The prefix of a message of `length` bytes, not compressed.
@@ -61,7 +62,7 @@ pub fn prefix(length: u32) -> [u8; PREFIX_BYTES] {
     [0, a, b, c, d]
 }
 
-/// Whether a content type is one of gRPC. `application/grpc-web` is not.
+/// Whether a content type is gRPC's. `application/grpc-web` is not.
 #[must_use]
 pub fn is_content_type(value: &[u8]) -> bool {
     let rest = value.split_at_checked(CONTENT_TYPE.len());
@@ -70,7 +71,7 @@ pub fn is_content_type(value: &[u8]) -> bool {
     })
 }
 
-/// The value of the first field with this name in lower case; `bytes` are those of the head.
+/// The value of the first field with this lower-case name; `bytes` are those of the head.
 #[must_use]
 pub fn value<'a>(fields: &[Field], bytes: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let field = fields.iter().find(|field| field.name.of(bytes) == name)?;
@@ -88,11 +89,11 @@ pub struct Messages {
 /// The position in a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
-    /// After `seen` bytes of a prefix; `length` is what they say.
+    /// After `seen` bytes of a prefix; `length` is the part of the message's length received so far.
     Prefix { seen: u8, length: u32 },
     /// Within a message, before its last `left` bytes.
     Message { left: u32 },
-    /// After a prefix with this flag, behind which nothing can be told apart.
+    /// After a prefix with this invalid flag: the following bytes cannot be split into messages.
     Flag(u8),
 }
 
@@ -160,7 +161,7 @@ impl Messages {
         self.count
     }
 
-    /// Bytes of the messages so far, without prefixes; the last message counts in full.
+    /// Bytes of the messages so far, without prefixes; counts the last message in full.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
@@ -169,7 +170,7 @@ impl Messages {
     /// Checks that the body may end.
     ///
     /// # Errors
-    /// When a prefix is invalid, or the body is cut off.
+    /// A prefix is invalid, or the body is truncated.
     pub fn end(&self) -> Result<(), BadMessage> {
         match self.at {
             At::Prefix { seen: 0, .. } => Ok(()),

@@ -1,7 +1,7 @@
 //! Priorities of responses (RFC 9218).
 
-/// The priority that a client gives to a response (RFC 9218, section 4). [`Priority::default`] is that of a request
-/// without any.
+/// The priority that a client assigns to a response (RFC 9218, section 4). [`Priority::default`] applies to a request
+/// without one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Priority {
     /// 0, the most urgent, to 7.
@@ -17,9 +17,9 @@ impl Default for Priority {
 }
 
 impl Priority {
-    /// Applies the value of a `priority` field, or of a PRIORITY_UPDATE frame: a dictionary of structured fields (RFC 9651,
-    /// section 3.2). A value of another form has no effect, nor has a parameter that is unknown, of another type, or out
-    /// of range (RFC 9218, section 4).
+    /// Applies the value of a `priority` field, or of a PRIORITY_UPDATE frame: a dictionary of structured fields (RFC
+    /// 9651, section 3.2). Ignores a value of another form, and a parameter that is unknown, of another type, or out of
+    /// range (RFC 9218, section 4).
     #[must_use]
     pub fn updated(self, value: &[u8]) -> Self {
         let (mut urgency, mut incremental) = (None, None);
@@ -40,7 +40,7 @@ impl Priority {
     }
 }
 
-/// An item. Numbers beyond a byte and other types have no meaning here.
+/// An item. Numbers above 255 and other types mean nothing for priorities.
 #[derive(Clone, Copy)]
 enum Item {
     Integer(u8),
@@ -48,7 +48,7 @@ enum Item {
     Other,
 }
 
-/// The rest of a dictionary. Its methods return `None` for a violation of the syntax.
+/// The unparsed part of a dictionary. The methods return `None` for a violation of the syntax.
 struct Dictionary<'a>(&'a [u8]);
 
 impl<'a> Dictionary<'a> {
@@ -145,7 +145,7 @@ impl<'a> Dictionary<'a> {
             return ((1..=3).contains(&decimals) && digits.len() <= 12).then_some(Item::Other);
         }
         let number = std::str::from_utf8(digits).ok()?.parse().ok();
-        // A zero may have a sign.
+        // Only a zero may carry a minus sign.
         let number = number.filter(|number| !is_negative || *number == 0);
         Some(number.map_or(Item::Other, Item::Integer))
     }
@@ -252,7 +252,7 @@ mod tests {
         }
     }
 
-    /// As with a response's field, which may have one of the parameters.
+    /// As in a response's field, which may contain only one of the parameters.
     #[test]
     fn an_absent_parameter_keeps_its_value() {
         let priority = Priority { urgency: 1, incremental: true };

@@ -3,21 +3,21 @@
 use crate::{ErrorCode, frame};
 use thiserror::Error;
 
-/// The settings of one side, which bind the other (RFC 9113, section 6.5.2). [`Settings::default`] has the initial
-/// values, in force until a SETTINGS frame changes them.
+/// The settings of one side, which the other side must respect (RFC 9113, section 6.5.2). [`Settings::default`] returns
+/// the initial values, in force until a SETTINGS frame changes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The largest dynamic table, in bytes, that the other side's encoder may use.
     pub header_table_size: u32,
-    /// Whether the other side may push. Always `false` in what Weir sends.
+    /// Whether the other side may push. Weir always sends `false`.
     pub enable_push: bool,
-    /// The maximum number of streams that the other side may have open; `None` is unlimited.
+    /// The maximum number of streams that the other side may have open; `None`: unlimited.
     pub max_concurrent_streams: Option<u32>,
     /// The flow-control window of a new stream: 0 to 2^31-1 bytes.
     pub initial_window_size: u32,
     /// The largest payload that the other side may send in a frame: 2^14 to 2^24-1 bytes.
     pub max_frame_size: u32,
-    /// The maximum size of a field section: bytes of names and values, and 32 for each field; `None` is unlimited.
+    /// The maximum size of a field section: bytes of names and values, plus 32 for each field; `None`: unlimited.
     pub max_header_list_size: Option<u32>,
     /// Whether extended CONNECT is available (RFC 8441, section 3).
     pub enable_connect_protocol: bool,

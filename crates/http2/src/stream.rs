@@ -14,7 +14,7 @@ pub(crate) struct Stream {
     pub(crate) receive_window: ReceiveWindow,
     /// The DATA bytes that `content-length` still announces.
     pub(crate) missing: Option<u64>,
-    /// Whether the response has no body, whatever its `content-length` says: to HEAD, and with status 204 or 304.
+    /// Whether the response has no body, regardless of its `content-length`: to HEAD, and with status 204 or 304.
     pub(crate) no_body: bool,
     /// Whether the request asks for a tunnel.
     pub(crate) is_tunnel: bool,
@@ -36,7 +36,7 @@ pub(crate) enum Half {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reset {
     No,
-    /// Frames that the peer sent before it knew are ignored (RFC 9113, section 5.4.2).
+    /// Frames that the peer sent before it received the reset are ignored (RFC 9113, section 5.4.2).
     ByUs,
     ByPeer,
 }

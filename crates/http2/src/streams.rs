@@ -3,19 +3,19 @@
 use crate::stream::Stream;
 use std::collections::VecDeque;
 
-/// Streams in a slab. Ids only grow, so a list that is sorted by id is appended to, and searched in halves: shorter
-/// than a map for the few hundred streams that a connection may have.
+/// Streams in a slab. Each new ID is the greatest, so appending keeps the list of IDs sorted for a binary search. The
+/// list is smaller than a map for the few hundred streams that a connection may open.
 #[derive(Debug, Default)]
 pub(crate) struct Streams {
     slots: Vec<Option<Stream>>,
     free: Vec<u32>,
-    /// Ids and slots, sorted.
+    /// IDs and slots, sorted by ID.
     ids: Vec<(u32, u32)>,
-    /// Streams that were reset by us, and released or never opened. The oldest are forgotten.
+    /// Streams that we have reset, and that were released or never opened. The oldest are dropped.
     ignored: VecDeque<u32>,
 }
 
-/// The maximum number of stored stream numbers.
+/// The maximum number of stored stream IDs.
 const IGNORED: usize = 128;
 
 impl Streams {
@@ -28,7 +28,7 @@ impl Streams {
         self.slots[self.ids[at].1 as usize].as_mut()
     }
 
-    /// Adds a stream whose id is greater than all others.
+    /// Adds a stream whose ID is greater than all others.
     pub(crate) fn insert(&mut self, id: u32, stream: Stream) {
         let slot = self.free.pop().unwrap_or(self.slots.len() as u32);
         match self.slots.get_mut(slot as usize) {
@@ -56,7 +56,7 @@ impl Streams {
         }
     }
 
-    /// Remembers a stream whose late frames are ignored.
+    /// Stores a stream whose late frames are ignored.
     pub(crate) fn ignore(&mut self, id: u32) {
         if self.ignored.len() == IGNORED {
             self.ignored.pop_front();
@@ -68,7 +68,7 @@ impl Streams {
         self.ignored.contains(&id)
     }
 
-    /// Bytes of memory beside the lists themselves.
+    /// Bytes of memory besides the lists themselves.
     pub(crate) fn memory(&self) -> usize {
         self.slots.capacity() * size_of::<Option<Stream>>()
             + self.ids.capacity() * size_of::<(u32, u32)>()
@@ -80,7 +80,8 @@ impl Streams {
     }
 }
 
-/// Makes room for one element: many connections never have more at once, and lists begin with four.
+/// Makes room for one element. Many connections never carry more at a time, and by default lists begin with room for
+/// four.
 fn reserve_first<T>(list: &mut Vec<T>) {
     if list.capacity() == 0 {
         list.reserve_exact(1);

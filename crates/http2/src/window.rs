@@ -32,7 +32,7 @@ impl SendWindow {
     }
 }
 
-/// The bytes that the peer may send, and those that wait to be given back.
+/// The bytes that the peer may send, and consumed bytes that were not announced to it yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReceiveWindow {
     size: i64,
@@ -54,13 +54,13 @@ impl ReceiveWindow {
         Ok(())
     }
 
-    /// Received bytes that are not consumed.
+    /// Received bytes that were not consumed yet.
     pub(crate) fn held(&self) -> i64 {
         self.size - self.available - self.consumed
     }
 
-    /// Marks received bytes as consumed. Returns the increment of a WINDOW_UPDATE once half of the window is used up:
-    /// smaller ones make peers send small frames.
+    /// Marks received bytes as consumed. Returns the increment of a WINDOW_UPDATE once half of the window is used up,
+    /// since smaller increments lead peers to send small frames.
     pub(crate) fn consume(&mut self, bytes: u32) -> Option<u32> {
         self.consumed += i64::from(bytes).min(self.held());
         if self.consumed == 0 || self.consumed < self.size / 2 {
@@ -70,8 +70,9 @@ impl ReceiveWindow {
         Some(std::mem::take(&mut self.consumed) as u32)
     }
 
-    /// Changes the size, as an acknowledged SETTINGS_INITIAL_WINDOW_SIZE does. Returns the increment of a WINDOW_UPDATE,
-    /// as [`ReceiveWindow::consume`]: consumed bytes may be half of the new size, and no other may be left to consume.
+    /// Changes the size, as an acknowledged SETTINGS_INITIAL_WINDOW_SIZE does. Returns the increment of a WINDOW_UPDATE
+    /// as [`ReceiveWindow::consume`] does: the bytes consumed so far may be half of the new size, and no later byte may
+    /// trigger the increment.
     pub(crate) fn resize(&mut self, size: u32) -> Option<u32> {
         self.available += i64::from(size) - self.size;
         self.size = size.into();
@@ -121,7 +122,7 @@ mod tests {
         assert_eq!(window.receive(1), Err(Violation));
     }
 
-    /// Regression test: bytes consumed under a larger window were never given back.
+    /// Regression test: bytes consumed under a larger window were never returned to the peer.
     #[test]
     fn a_smaller_size_gives_back_what_is_half_of_it() {
         let mut window = ReceiveWindow::new(100);

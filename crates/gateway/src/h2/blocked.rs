@@ -1,8 +1,9 @@
-//! The time in which streams wait for flow-control windows.
+//! The time during which streams wait for flow-control windows.
 
 use std::time::{Duration, Instant};
 
-/// The number of streams whose output waits for a window, and their time since the last count. A turn takes no time.
+/// The number of streams whose output waits for a window, and their waiting time since the last count. The clock does
+/// not advance within a turn.
 #[derive(Debug, Default)]
 pub(super) struct BlockedStreams {
     now: u32,

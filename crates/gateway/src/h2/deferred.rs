@@ -1,30 +1,30 @@
-//! Requests that begin once the frames behind them are processed.
+//! Requests that begin only once the frames after them are processed.
 //!
-//! A client that resets what it has just requested should not make the gateway forward it (*rapid reset*, CVE-2023-44487).
-//! So once streams of a connection have been reset, its requests wait until the rest of its input has been processed.
-//! Streams that end regularly make up for resets.
+//! The gateway should not forward requests that the client resets right away (*rapid reset*, CVE-2023-44487). So after
+//! resets on a connection, its requests wait until the remaining input has been processed. Streams that end regularly
+//! offset resets.
 
 use super::{H2, Stream};
 use weir_http2::{Head, StreamNo};
 
-/// A request that waits. Its stream exists.
+/// A request that waits. Its stream exists already.
 #[derive(Debug)]
 pub(crate) struct DeferredRequest {
     pub no: StreamNo,
-    /// It has no body.
+    /// The request has no body.
     pub ended: bool,
     pub head: Head,
 }
 
 impl H2 {
-    /// Whether the next request waits.
+    /// Whether the next request must wait.
     #[inline]
     pub(crate) fn defers(&self) -> bool {
         self.connection.resets() > 0 || self.has_deferred()
     }
 
-    /// Whether the client has to wait between its frames: it has reset many more requests than have ended regularly. Browsers that leave a
-    /// page reset up to 100.
+    /// Whether the client must wait between its frames: it has reset many more requests than have ended regularly.
+    /// Browsers that leave a page reset up to 100.
     #[inline]
     pub(crate) fn is_slowed(&self) -> bool {
         self.connection.resets() > SLOWED_FROM
@@ -41,7 +41,7 @@ impl H2 {
         self.rare.as_ref().map_or(0, |rare| rare.deferred.len())
     }
 
-    /// The request of a new stream waits.
+    /// Defers the request of a new stream.
     pub(crate) fn defer(&mut self, request: DeferredRequest) {
         self.add(Stream::new(request.no, request.ended));
         self.rare.get_or_insert_default().deferred.push_back(request);
@@ -52,7 +52,7 @@ impl H2 {
         self.rare.as_mut()?.deferred.pop_front()
     }
 
-    /// Forgets the request of a stream that has ended; returns whether it waited.
+    /// Drops the deferred request of a stream that has ended; returns whether there was one.
     pub(crate) fn forget_deferred(&mut self, no: StreamNo) -> bool {
         let Some(rare) = &mut self.rare else { return false };
         let before = rare.deferred.len();

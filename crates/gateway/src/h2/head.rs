@@ -1,4 +1,4 @@
-//! Heads of HTTP/2 as those of HTTP/1.1: the same spans, without parsing them again.
+//! HTTP/2 heads in the form of HTTP/1.1 heads, with the same spans and without a second parse.
 
 use crate::heads::own::phrase;
 use base64::Engine as _;
@@ -9,7 +9,7 @@ use weir_http::{Field, FieldName, Method, Span};
 use weir_http1::{Framing, RequestHead, ResponseHead, TargetForm, Version, authenticates_connection};
 use weir_http2::Head;
 
-/// Makes `request` the request in `head`, with spans into its bytes. `ended`: it has no body. Swaps the storage of
+/// Turns `head` into `request`, whose spans point into the head's bytes. `ended`: it has no body. Swaps the storage of
 /// fields.
 pub(crate) fn adopt(head: &mut Head, ended: bool, request: &mut RequestHead) {
     let bytes = &head.bytes;
@@ -20,7 +20,7 @@ pub(crate) fn adopt(head: &mut Head, ended: bool, request: &mut RequestHead) {
     request.method = head.method;
     request.method_span = head.method_span;
     request.target = head.path;
-    // The authority replaces `Host`, as with a target in absolute form.
+    // The authority replaces `Host`, as for a target in absolute form.
     request.target_form = TargetForm::Absolute;
     request.path = head.path;
     request.version = Version::Http11;
@@ -44,8 +44,8 @@ pub(crate) fn adopt(head: &mut Head, ended: bool, request: &mut RequestHead) {
     std::mem::swap(&mut request.fields, &mut head.fields);
 }
 
-/// Makes a request for a WebSocket by extended CONNECT (RFC 8441) what it is in HTTP/1.1: a GET that asks for a switch of
-/// protocols, with a key. The key only proves that the server understood (RFC 6455 section 1.3).
+/// Turns a WebSocket request by extended CONNECT (RFC 8441) into its HTTP/1.1 form: a GET that asks to switch
+/// protocols, with a key. The key only proves that the server has understood the request (RFC 6455 section 1.3).
 #[cold]
 fn adopt_websocket(head: &mut Head, request: &mut RequestHead) {
     const KEY: &[u8] = b"sec-websocket-key";
@@ -79,8 +79,8 @@ fn adopt_websocket(head: &mut Head, request: &mut RequestHead) {
     });
 }
 
-/// Makes `response` the response in `head`, with spans into its bytes. `ended`: it has no body. Swaps the storage of
-/// fields. Some clients of HTTP/1.1 insist on a reason phrase, so the bytes get one.
+/// Turns `head` into `response`, whose spans point into the head's bytes. `ended`: it has no body. Swaps the storage of
+/// fields. Appends a reason phrase to the bytes, since some HTTP/1.1 clients insist on one.
 pub(crate) fn adopt_response(head: &mut Head, ended: bool, response: &mut ResponseHead) {
     let declared = match (ended, head.content_length) {
         (_, Some(length)) => Framing::Length(length),

@@ -1,10 +1,10 @@
-//! Streams whose exchanges are over, but not their output: its limits, and its end if the client does not read it.
+//! Streams that still send output after their exchanges: their limits, and their end if the client does not read.
 
 use super::{H2, Stream};
 use crate::deadlines::BodyDeadlines;
 use weir_http2::{ErrorCode, StreamNo};
 
-/// The limits on the output of such a stream.
+/// The limits on the remaining output of one stream.
 #[derive(Debug)]
 pub(super) struct LastOutput {
     pub no: StreamNo,
@@ -12,22 +12,23 @@ pub(super) struct LastOutput {
 }
 
 impl H2 {
-    /// Takes whether streams whose exchanges are over have made progress: others have deadlines of their own.
+    /// Takes whether streams without an exchange have made progress. Other streams use the deadlines of their
+    /// exchanges.
     pub(crate) fn take_last_output_moved(&mut self) -> bool {
         std::mem::take(&mut self.last_output_moved)
     }
 
-    /// Whether a stream is left whose exchange is over.
+    /// Whether a stream remains whose exchange is over.
     pub(crate) fn has_last_output(&self) -> bool {
         self.without_exchange().next().is_some()
     }
 
-    /// The streams whose exchanges are over, but not their output.
+    /// The streams that still send output after their exchanges.
     pub(crate) fn with_last_output(&self) -> Vec<StreamNo> {
         self.without_exchange().filter(|stream| stream.pending() > 0).map(|stream| stream.no).collect()
     }
 
-    /// Keeps the limits of an exchange that is over for the output that its stream has left.
+    /// Keeps the limits of a completed exchange for the remaining output of its stream.
     pub(crate) fn keep_deadlines(&mut self, no: StreamNo, deadlines: Option<Box<BodyDeadlines>>) {
         self.rare.get_or_insert_default().last_output.push(LastOutput { no, deadlines });
     }
@@ -42,7 +43,7 @@ impl H2 {
         &mut all[index].deadlines
     }
 
-    /// Ends the streams without an exchange, whose output the client does not read; returns their number.
+    /// Resets the streams without an exchange, whose output the client does not read; returns their number.
     pub(crate) fn abort_last_output(&mut self) -> usize {
         let all: Vec<_> = self.without_exchange().map(|stream| stream.no).collect();
         for no in &all {

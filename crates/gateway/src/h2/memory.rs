@@ -5,7 +5,7 @@ use super::{DeferredRequest, H2, Rare, Stream};
 use weir_http2::StreamNo;
 
 impl H2 {
-    /// Bytes of memory, bodies that wait included.
+    /// Bytes of memory, including stored bodies.
     pub(crate) fn memory(&self) -> usize {
         let streams = self.streams.iter().map(Stream::memory).sum::<usize>();
         let lists = self.streams.capacity() * size_of::<Stream>()
@@ -16,7 +16,7 @@ impl H2 {
 }
 
 impl Rare {
-    /// Bytes of memory, requests that wait included.
+    /// Bytes of memory, including deferred requests.
     fn memory(&self) -> usize {
         let heads = self.deferred.iter().map(|request| request.head.memory()).sum::<usize>();
         let lists = self.last_output.capacity() * size_of::<LastOutput>()
@@ -45,8 +45,9 @@ mod tests {
     const CONNECTIONS: usize = 1000;
     const STREAMS: u32 = 100;
 
-    /// The most bytes that an idle connection needs, with [`Client`], before its first request, after it (with what a
-    /// browser leaves in the table), and for each of [`STREAMS`] requests in flight (with the lists' room for more).
+    /// The maximum number of bytes for an idle connection, with [`Client`], before its first request; for one after its
+    /// first request, with a browser's entries in the table; and for each of [`STREAMS`] requests in flight, with the
+    /// spare room of the lists.
     const IDLE: usize = 1024;
     const USED: usize = 2064;
     const STREAM: usize = 256;
@@ -114,7 +115,7 @@ mod tests {
         request(1, WITH_INDEXING, &mut first);
         let mut many = Vec::new();
         (0..STREAMS).for_each(|nth| request(3 + 2 * nth, WITHOUT_INDEXING, &mut many));
-        // The head grows once.
+        // The head's buffers grow once.
         let config = Arc::new(client_config(&Limits::default(), true));
         let mut warm = H2::of_client(&config);
         feed(&mut warm, &mut [preface.clone(), ack.clone(), first.clone()].concat(), &mut head, &mut out);

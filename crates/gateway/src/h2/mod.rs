@@ -28,42 +28,42 @@ use weir_http2::{Config, Connection, ErrorCode, Role, Settings, StreamNo};
 #[derive(Debug)]
 pub(crate) struct H2 {
     pub connection: Connection,
-    /// In the order of their numbers. A stream leaves the list when its exchange is over and its output has left.
+    /// In the order of their IDs. A stream leaves the list when its exchange is over and its output has been sent.
     streams: Vec<Stream>,
-    /// The stream to which the next turn of output belongs.
+    /// The index of the stream whose turn to send is next.
     next: usize,
     /// Whether streams send in the order of their priorities (RFC 9218).
     by_priority: bool,
     /// The number of streams with stored output.
     waiting: usize,
-    /// Streams whose exchanges may go on, or whose deadlines may have changed, in this turn.
+    /// Streams whose exchanges may continue, or whose deadlines may have changed, in this turn.
     touched: Vec<StreamNo>,
-    /// Those of them whose deadlines are to be updated once the connection has sent its output.
+    /// Touched streams whose deadlines change once the connection has sent its output.
     settled: Vec<StreamNo>,
     /// Parts of bodies that had to wait for a window, since the last count.
     window_waits: u64,
     /// Streams whose output waits for a window.
     blocked: BlockedStreams,
-    /// Whether a stream without an exchange has sent output, since the last call for it.
+    /// Whether a stream without an exchange has sent output since [`Self::take_last_output_moved`].
     last_output_moved: bool,
     rare: Option<Box<Rare>>,
-    /// Frames wait for the next turn, and meanwhile the client is not read.
+    /// Frames wait for the next turn, and meanwhile the gateway does not read from the client.
     pub is_postponed: bool,
-    /// The time up to which the budgets against abuse have forgiven frames.
+    /// The time up to which the budgets for abusive frames have been replenished.
     forgiven: Option<Instant>,
 }
 
-/// What few connections need.
+/// State that few connections need.
 #[derive(Debug, Default)]
 struct Rare {
     /// The limits on the output of streams whose exchanges are over.
     last_output: Vec<LastOutput>,
-    /// Requests that begin once the frames behind them are processed, in their order.
+    /// Requests that begin once the frames received after them are processed, in order.
     deferred: VecDeque<DeferredRequest>,
 }
 
 impl H2 {
-    /// A connection of a client before its first byte. The connections of a listener share [`client_config`].
+    /// A connection of a client before its first byte. All connections of a listener share its [`client_config`].
     pub(crate) fn of_client(config: &Arc<Config>) -> Self {
         Self::new(Role::Server, Arc::clone(config))
     }
@@ -72,7 +72,7 @@ impl H2 {
     pub(crate) fn to_server(limits: &Limits, streams: u32) -> Self {
         let mut config = config(limits);
         config.settings.max_concurrent_streams = Some(streams);
-        // Servers may stream events of a byte each, and one bad resource must not end the streams of others.
+        // Servers may stream events of one byte each, and one bad resource must not end the other streams.
         config.budgets.empty_data = 100_000;
         config.budgets.provoked_resets = 100_000;
         Self::new(Role::Client, config.into())
@@ -96,7 +96,8 @@ impl H2 {
         }
     }
 
-    /// Forgives frames for the time since the last call: budgets bound a rate, not what a connection sends in its life.
+    /// Replenishes the budgets for the time since the last call: they limit a rate, not the frames in a connection's
+    /// lifetime.
     #[inline]
     pub(crate) fn elapse(&mut self, now: Instant) {
         let since = self.forgiven.get_or_insert(now);
@@ -112,20 +113,21 @@ impl H2 {
         std::mem::take(&mut self.window_waits)
     }
 
-    /// Adds the sizes of heads, and the time that output has waited for windows, since the last call.
+    /// Adds the sizes of heads, and the time for which output has waited for windows, since the last call.
     pub(crate) fn count(&mut self, with: Kind, now: Instant, counters: &mut Counters) {
         counters.field_bytes(with, &mut self.connection);
         counters.window_wait(with, self.blocked.take_time(now));
     }
 
-    /// Opens a stream to a server for the request of an exchange. `None` if the connection takes no further one now.
+    /// Opens a stream to a server for the request of an exchange. `None` if the connection accepts no further stream
+    /// now.
     pub(crate) fn open(&mut self, exchange: ExchangeId, is_head: bool) -> Option<StreamNo> {
         let no = self.connection.open(is_head)?;
         self.add(Stream { exchange: Some(exchange), ..Stream::new(no, false) });
         Some(no)
     }
 
-    /// Adds the stream of a client's request. `ended`: it has no body; `is_grpc`: it is a call of gRPC.
+    /// Adds the stream of a client's request. `ended`: it has no body; `is_grpc`: it is a gRPC call.
     pub(crate) fn begin(&mut self, no: StreamNo, ended: bool, is_grpc: bool) {
         self.add(Stream { is_grpc, ..Stream::new(no, ended) });
     }
@@ -136,14 +138,14 @@ impl H2 {
     }
 
     fn add(&mut self, stream: Stream) {
-        // Many connections never have two streams at once, and a list begins with room for four.
+        // Many connections never carry two streams at a time, and by default a list begins with room for four.
         if self.streams.capacity() == 0 {
             self.streams.reserve_exact(1);
         }
         self.streams.push(stream);
     }
 
-    /// The request of a stream has become an exchange.
+    /// Links a stream to the exchange of its request.
     pub(crate) fn has_begun(&mut self, no: StreamNo, exchange: ExchangeId) {
         if let Some(stream) = self.get_mut(no) {
             stream.exchange = Some(exchange);
@@ -167,12 +169,12 @@ impl H2 {
         self.streams.binary_search_by_key(&no, |stream| stream.no).ok()
     }
 
-    /// Whether no stream is left.
+    /// Whether no stream remains.
     pub(crate) fn is_idle(&self) -> bool {
         self.streams.is_empty()
     }
 
-    /// Whether the server takes extended CONNECT (RFC 8441 section 3). `None`: its SETTINGS have not arrived.
+    /// Whether the server supports extended CONNECT (RFC 8441 section 3). `None`: its SETTINGS have not arrived.
     pub(crate) fn takes_tunnels(&self) -> Option<bool> {
         self.connection.has_peer_settings().then(|| self.connection.peer().enable_connect_protocol)
     }
@@ -192,18 +194,18 @@ impl H2 {
         self.streams.iter().any(|stream| !stream.held.is_empty())
     }
 
-    /// The streams with such bytes.
+    /// The streams with input that no server's connection has taken.
     pub(crate) fn holding(&self) -> Vec<StreamNo> {
         let holding = self.streams.iter().filter(|stream| !stream.held.is_empty());
         holding.map(|stream| stream.no).collect()
     }
 
-    /// The number of such bytes.
+    /// The number of input bytes that no server's connection has taken.
     pub(crate) fn held(&self) -> usize {
         self.streams.iter().map(|stream| stream.held.len()).sum()
     }
 
-    /// Notes that a stream's exchange may go on, or that its deadline may have changed.
+    /// Records that a stream's exchange may continue, or that its deadline may have changed.
     #[inline]
     pub(crate) fn touch(&mut self, no: StreamNo) {
         if let Some(stream) = self.get_mut(no)
@@ -226,7 +228,7 @@ impl H2 {
         above.filter_map(|stream| stream.exchange).collect()
     }
 
-    /// Whether output of a stream waits for the peer's credit, not for its turn on a slow connection.
+    /// Whether output of a stream waits for the peer's credit rather than for its turn on a slow connection.
     pub(crate) fn waits_for_window(&mut self, no: StreamNo) -> bool {
         let has_output = self.get(no).is_some_and(|stream| stream.pending() > 0);
         has_output && !self.connection.has_window(no)
@@ -243,7 +245,7 @@ impl H2 {
         touched
     }
 
-    /// Marks streams that were touched: their deadlines are to be updated.
+    /// Schedules the update of the deadlines of streams that were touched.
     pub(crate) fn settled(&mut self, touched: Vec<StreamNo>) {
         match self.settled.is_empty() {
             true => self.settled = touched,
@@ -264,7 +266,8 @@ impl H2 {
         }
     }
 
-    /// The exchange of a stream is over. A stream with a whole response ends once its output has left; another is reset.
+    /// The exchange of a stream is over. A stream with a complete response ends once its output has been sent; others
+    /// are reset.
     pub(crate) fn exchange_is_over(&mut self, no: StreamNo, code: ErrorCode) {
         let Some(index) = self.index(no) else { return };
         let stream = &mut self.streams[index];
@@ -279,8 +282,8 @@ impl H2 {
         }
     }
 
-    /// The response of a stream to a server is complete: releases the stream. The rest of an unfinished request is lost.
-    /// If only the end of the stream is missing, the stream is released with it.
+    /// The response on a stream to a server is complete: releases the stream, and drops the remainder of an unfinished
+    /// request. If only the server's END_STREAM is missing, the stream stays until then.
     pub(crate) fn response_is_over(&mut self, no: StreamNo) {
         let awaits_end = self.connection.awaits_end(no);
         match self.get_mut(no) {
@@ -289,21 +292,21 @@ impl H2 {
         }
     }
 
-    /// The peer has ended a stream without an exchange: frees its slot if its output has left.
+    /// The peer has ended a stream without an exchange: frees its slot if its output has been sent.
     pub(crate) fn peer_has_ended(&mut self, no: StreamNo) {
         if let Some(index) = self.index(no) {
             self.release_if_sent(index);
         }
     }
 
-    /// Passes on the credit for the DATA of a stream that was withheld while its receiver had no room.
+    /// Grants the credit for a stream's DATA that was withheld while the receiver had no room.
     pub(crate) fn pay(&mut self, no: StreamNo) {
         let Some(stream) = self.get_mut(no) else { return };
         let owed = std::mem::take(&mut stream.owed);
         self.connection.credit(no, owed);
     }
 
-    /// Ends a stream at once. Its output is lost.
+    /// Ends a stream immediately, and drops its output.
     pub(crate) fn abort(&mut self, no: StreamNo, code: ErrorCode) {
         let Some(index) = self.index(no) else { return };
         self.blocked.set(&mut self.streams[index].is_blocked, false);
@@ -314,7 +317,7 @@ impl H2 {
         self.connection.release(no);
     }
 
-    /// Takes a stream from the list.
+    /// Removes a stream from the list.
     fn remove(&mut self, index: usize) -> Stream {
         let stream = self.streams.remove(index);
         if let Some(rare) = &mut self.rare {
@@ -324,7 +327,7 @@ impl H2 {
     }
 }
 
-/// The settings and limits of clients' connections to a listener with these limits. `priorities`: whether streams send in
+/// The settings and limits of client connections to a listener with these limits. `priorities`: whether streams send in
 /// the order of their priorities.
 pub(crate) fn client_config(limits: &Limits, priorities: bool) -> Config {
     let mut config = Config { priorities, ..config(limits) };
@@ -332,9 +335,9 @@ pub(crate) fn client_config(limits: &Limits, priorities: bool) -> Config {
     config
 }
 
-/// The settings and limits of a connection with heads of these limits.
+/// The settings and limits of a connection whose heads have these limits.
 fn config(limits: &Limits) -> Config {
-    // HTTP/2 counts 32 bytes for each field, and pseudo-fields.
+    // HTTP/2 counts 32 extra bytes for each field, and the pseudo-fields.
     let fields = limits.fields.saturating_add(4);
     let head_bytes = limits.head_bytes.saturating_add(fields.saturating_mul(32));
     let usual = Config::default();
@@ -350,7 +353,7 @@ mod tests {
     use super::*;
     use weir_http2::{Abuse, ConnectionError, Head, frame};
 
-    /// Regression test: a client that kept its connection alive with a PING every few seconds lost it in the end.
+    /// Regression test: a client that kept its connection alive with a PING every few seconds eventually lost it.
     #[test]
     fn budgets_bound_a_rate() {
         let mut h2 = H2::of_client(&client_config(&Limits::default(), false).into());

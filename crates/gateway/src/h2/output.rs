@@ -1,4 +1,4 @@
-//! Output: heads, bodies as far as the windows and the connection take them, and the ring of streams that wait.
+//! Output: heads, bodies within the limits of the windows and the connection, and the ring of waiting streams.
 
 use super::H2;
 use super::priority::Rank;
@@ -9,11 +9,11 @@ use weir_http2::{Part, StreamNo};
 use weir_reactor::Socket;
 use weir_transport::{Transport, Wire};
 
-/// Bytes that a stream sends before it is the next one's turn.
+/// Bytes that a stream sends before the next stream's turn.
 const TURN: usize = 16 * 1024;
 
 impl H2 {
-    /// Writes a head to `out`. `lines` is room for the writer.
+    /// Writes a head to `out`. `lines`: a buffer for the writer.
     pub(crate) fn head(
         &mut self,
         no: StreamNo,
@@ -33,7 +33,8 @@ impl H2 {
         }
     }
 
-    /// Sends a part of a body, or stores what the windows and the connection do not take. `end`: it is the last part.
+    /// Sends a part of a body, and stores the bytes that exceed the windows or the connection's buffer. `end`: it is
+    /// the last part.
     pub(crate) fn push<S: Socket>(
         &mut self,
         no: StreamNo,
@@ -47,9 +48,9 @@ impl H2 {
         let mut taken = 0;
         // With priorities, a more urgent stream may wait.
         let has_turn = transport.pending() < MAX_PENDING && !(self.by_priority && self.waiting > 0);
-        // An end without data needs no room, and nothing would send it later.
+        // An end without data needs no room, and no later event would send it.
         if stream.out.is_empty() && (has_turn || data.is_empty()) {
-            // A stream that the peer has reset takes nothing, and its output is lost.
+            // A stream that the peer has reset accepts nothing, so its output is lost.
             taken = match self.connection.data(no, data, end, transport.stage(wire)) {
                 Ok(taken) => taken,
                 Err(_) => return stream.end = End::Sent,
@@ -67,7 +68,7 @@ impl H2 {
         }
     }
 
-    /// The body is complete, and these lines of trailers follow it.
+    /// The body is complete, and these trailer lines follow it.
     pub(crate) fn finish<S: Socket>(
         &mut self,
         no: StreamNo,
@@ -80,7 +81,7 @@ impl H2 {
         self.send_end(index, transport.stage(wire));
     }
 
-    /// Sends the end of a message whose body has left.
+    /// Sends the end of a message once its whole body has been sent.
     fn send_end(&mut self, index: usize, out: &mut Vec<u8>) {
         let stream = &mut self.streams[index];
         if !stream.out.is_empty() {
@@ -89,15 +90,15 @@ impl H2 {
         let End::Known(trailers) = &mut stream.end else { return };
         let trailers = std::mem::take(trailers);
         stream.end = End::Sent;
-        // A stream that the peer has reset takes no end.
+        // A stream that the peer has reset accepts no end.
         let _ = match trailers.is_empty() {
             true => self.connection.data(stream.no, b"", true, out).map(|_| ()),
             false => self.connection.head(stream.no, Part::Trailers, |to| encode_lines(&trailers, to), out),
         };
     }
 
-    /// Sends stored output, each stream in its turn, as far as the windows and the connection take it. Returns whether a
-    /// stream has sent any.
+    /// Sends stored output, each stream in its turn, as much as the windows and the connection allow. Returns whether
+    /// any stream has sent output.
     pub(crate) fn flush<S: Socket>(&mut self, transport: &mut Transport<S>, wire: &mut Wire) -> bool {
         match self.by_priority && self.waiting > 1 {
             true => self.flush_by_priority(transport, wire),
@@ -105,7 +106,7 @@ impl H2 {
         }
     }
 
-    /// Sends the output of all streams, or of those of one rank, in turns.
+    /// Sends the output of all streams, or of the streams with one rank, in turns.
     pub(super) fn flush_ring<S: Socket>(
         &mut self,
         rank: Option<Rank>,
@@ -125,13 +126,13 @@ impl H2 {
                 idle += 1;
             }
             self.release_if_sent(index);
-            // The next stream has the index of one that was released.
+            // The stream after a released one moves to its index.
             self.next = index + usize::from(self.streams.len() == before);
         }
         has_sent
     }
 
-    /// Sends a stream's output of one turn; returns whether there was any.
+    /// Sends a stream's output for one turn; returns whether there was any.
     pub(super) fn take_turn(&mut self, index: usize, out: &mut Vec<u8>) -> bool {
         let stream = &mut self.streams[index];
         if stream.out.is_empty() {
@@ -150,7 +151,7 @@ impl H2 {
         self.blocked.set(&mut stream.is_blocked, taken < some);
         stream.sent += taken as u64;
         stream.moved |= taken > 0;
-        // A less urgent stream waits for this one.
+        // A less urgent stream may be waiting for this one.
         self.last_output_moved |= (is_last || self.by_priority) && taken > 0;
         match taken == stream.out.len() {
             true => {
@@ -168,8 +169,9 @@ impl H2 {
         taken > 0
     }
 
-    /// Frees the slot of a stream whose exchange is over and whose output has left. A stream of which only the peer's
-    /// END_STREAM is missing waits for it: clients fail on a reset while they send it, and servers count resets.
+    /// Frees the slot of a stream whose exchange is over and whose output has been sent. If only the peer's END_STREAM
+    /// is missing, the stream stays until then: clients fail on a reset while they are sending it, and servers count
+    /// resets.
     pub(super) fn release_if_sent(&mut self, index: usize) {
         let stream = &self.streams[index];
         let is_sent = stream.exchange.is_none() && stream.end == End::Sent;

@@ -7,7 +7,7 @@ use weir_http2::{Priority, StreamNo};
 use weir_reactor::Socket;
 use weir_transport::{Transport, Wire};
 
-/// The place of a priority in the order of output: by urgency, and those that are useful only as a whole first.
+/// The position of a priority in the order of output: by urgency, then non-incremental before incremental.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank(u8);
 
@@ -40,7 +40,7 @@ impl Ranks {
 }
 
 impl H2 {
-    /// Applies the `priority` field of a response, where the listener obeys priorities.
+    /// Applies the `priority` field of a response, if the listener obeys priorities.
     #[inline]
     pub(crate) fn update_priority(&mut self, no: StreamNo, bytes: &[u8], fields: &[Field]) {
         if !self.by_priority {
@@ -52,7 +52,7 @@ impl H2 {
         }
     }
 
-    /// Whether the output of a stream waits for that of a more urgent one.
+    /// Whether the output of a stream waits for a more urgent stream's.
     #[inline(never)]
     pub(crate) fn yields(&self, no: StreamNo) -> bool {
         let Some(stream) = self.get(no).filter(|stream| self.by_priority && stream.pending() > 0) else {
@@ -64,9 +64,9 @@ impl H2 {
         })
     }
 
-    /// Sends stored output rank by rank: those of an incremental one in turns, others one after the other. Sending gives
-    /// no stream a window or more output, so a rank that has had its turn has nothing left to send. Returns whether a
-    /// stream has sent any.
+    /// Sends stored output rank by rank: the streams of an incremental rank in turns, others one after the other.
+    /// Sending opens no window and produces no output, so a rank needs only one pass. Returns whether any stream has
+    /// sent output.
     pub(super) fn flush_by_priority<S: Socket>(
         &mut self,
         transport: &mut Transport<S>,
@@ -87,7 +87,7 @@ impl H2 {
         has_sent
     }
 
-    /// Sends the output of the streams of a rank in the order of their numbers.
+    /// Sends the output of the streams with a rank in the order of their IDs.
     fn flush_in_order<S: Socket>(
         &mut self,
         rank: Rank,
@@ -104,7 +104,7 @@ impl H2 {
             let is_sending = self.take_turn(index, transport.stage(wire));
             has_sent |= is_sending;
             self.release_if_sent(index);
-            // A released stream leaves its index to the next one.
+            // The stream after a released one moves to its index.
             index += usize::from(!is_sending && self.streams.len() == before);
         }
         has_sent
@@ -118,7 +118,7 @@ mod tests {
     use weir_http1::Limits;
     use weir_http2::{Event, Head, PREFACE, frame, hpack::Encoder};
 
-    /// A connection whose streams 1, 3, .. have output that waits, with the priorities in these fields.
+    /// A connection whose streams 1, 3, .. have stored output, with the priorities in these fields.
     fn waiting(priorities: &[&str]) -> (H2, Vec<StreamNo>) {
         let mut h2 = H2::of_client(&client_config(&Limits::default(), true).into());
         let mut input = PREFACE.to_vec();

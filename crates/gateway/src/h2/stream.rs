@@ -4,47 +4,47 @@ use super::priority::Rank;
 use crate::keys::ExchangeId;
 use weir_http2::StreamNo;
 
-/// A request and its response, as far as they wait on this side of the exchange. Input is the request on a client's
-/// connection, and the response on one to a server; output is the other message.
+/// The parts of a request and its response that wait on this side of the exchange. On a client's connection, input is
+/// the request; on a server's connection, it is the response. Output is the other message.
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub no: StreamNo,
     /// The exchange; `None` before it begins, and after it is over.
     pub exchange: Option<ExchangeId>,
-    /// Received bytes of the request's body that no server's connection has taken. The client gets credit for them when
-    /// one does. Parts of responses go to the client at once.
+    /// Received bytes of the request's body that no server's connection has taken. The client gets credit for them once
+    /// one does. Parts of responses are forwarded immediately instead.
     pub held: Vec<u8>,
-    /// The first bytes of `held` for which the client has had credit.
+    /// The number of bytes at the start of `held` for which the client has already received credit.
     pub credited: usize,
-    /// Bytes of a response's DATA for which the server gets credit once the client has read some of its output.
+    /// Bytes of a response's DATA for which the server receives credit once the client has read some of its output.
     pub owed: u32,
     /// The client has sent the whole request.
     pub ended: bool,
-    /// The request is a call of gRPC, so the gateway's own errors are responses of gRPC.
+    /// The request is a gRPC call, so the gateway's own errors are gRPC responses.
     pub is_grpc: bool,
     /// The lines of the request's trailers.
     pub trailers: Box<[u8]>,
-    /// Bytes of the output's body that have left for the connection.
+    /// Bytes of the output's body that the connection has taken.
     pub sent: u64,
     /// Bytes of the output's body that the windows or the connection have not taken.
     pub(super) out: Vec<u8>,
     /// The end of the output, once it is known.
     pub(super) end: End,
-    /// Of its output, when the connection last sent by priority.
+    /// The rank of the output when the connection last sent by priority.
     pub(super) rank: Rank,
-    /// The output waits for a window, its own or the connection's.
+    /// The output waits for the stream's or the connection's window.
     pub(super) is_blocked: bool,
     pub(super) touched: bool,
-    /// Output has left since the exchange's deadline was last updated.
+    /// The connection has taken output since the exchange's deadline was last updated.
     pub moved: bool,
 }
 
-/// The end of a message that is sent.
+/// The end of a message in transit.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// More of the message follows.
     Open,
-    /// Nothing follows the output, but perhaps these lines of trailers.
+    /// After the output, only these trailer lines follow, if any.
     Known(Vec<u8>),
     /// The stream has sent END_STREAM.
     Sent,
@@ -71,7 +71,7 @@ impl Stream {
         }
     }
 
-    /// The received bytes for which the peer gets credit.
+    /// The received bytes for which the peer is still to receive credit.
     pub(super) fn uncredited(&self) -> u32 {
         self.owed + self.held.len().saturating_sub(self.credited) as u32
     }
@@ -86,7 +86,7 @@ impl Stream {
         self.end != End::Open
     }
 
-    /// Bytes of memory beside the stream itself.
+    /// Bytes of memory besides the stream itself.
     pub(super) fn memory(&self) -> usize {
         let end = match &self.end {
             End::Known(trailers) => trailers.capacity(),

@@ -1,4 +1,4 @@
-//! HTTP/2 clients: frames in, each stream's part in its exchange, and the end of the turn for all streams.
+//! HTTP/2 clients: their frames, the exchanges of their streams, and the end of a turn for all streams.
 
 use super::Worker;
 use crate::config::MAX_PENDING;
@@ -14,25 +14,32 @@ use std::ops::Range;
 use weir_http2::{ErrorCode, Event, PREFACE, StreamNo};
 use weir_reactor::Net;
 
-/// The requests of a connection that begin in one turn. Each may dial a server, and others wait meanwhile; far fewer
-/// already share the cost of a read.
-const REQUESTS_PER_TURN: usize = 32;
+/// The maximum number of requests that one connection begins in a turn. Each may dial a server while other clients
+/// wait, and even a few requests per read make its cost negligible.
+const REQUESTS_PER_TURN: usize = 16;
 
-/// As [`REQUESTS_PER_TURN`], for connections with resets: the requests that arrive, and those of them that begin.
+/// The events of a connection in one turn, such as small DATA frames. A turn also ends with [`Event::Pause`]; then the
+/// connection's next turn comes a millisecond later.
+const EVENTS_PER_TURN: usize = 128;
+
+/// A window with room again counts as this number of events: its stream sends output, and reads more of its response.
+const EVENTS_OF_ROOM: usize = 8;
+
+/// The limits for connections with resets, instead of [`REQUESTS_PER_TURN`]: requests received, and requests begun.
 const DEFERRED_PER_TURN: usize = 8;
 const BEGUN_PER_TURN: usize = 4;
 
 /// The DATA of one event.
 struct Data {
     range: Range<usize>,
-    /// Bytes of credit for the client, with padding.
+    /// Bytes of credit for the client, padding included.
     flow: u32,
     end: bool,
 }
 
 impl<N: Net> Worker<N> {
-    /// Whether the first bytes of a cleartext connection, which are no request of HTTP/1.1, are the preface of HTTP/2 or
-    /// the start of it. After a whole preface the client's held bytes are frames.
+    /// Whether the first bytes of a cleartext connection, which do not begin an HTTP/1.1 request, are the HTTP/2
+    /// preface or its start. After a whole preface, the bytes held for the client are frames.
     #[cold]
     pub(super) fn may_be_h2(&mut self, id: ClientId, input: &[u8]) -> bool {
         let Some(client) = self.clients.get_mut(id) else { return false };
@@ -52,15 +59,16 @@ impl<N: Net> Worker<N> {
         true
     }
 
-    /// Processes the frames in `input[at..]`, and holds the rest of it.
+    /// Processes the frames in `input[at..]`, and holds the remaining bytes.
     pub(super) fn take_frames(&mut self, id: ClientId, input: &mut [u8], mut at: usize, ended: bool) {
-        let (from, mut requests) = (at, 0);
+        let (from, mut requests, mut events) = (at, 0, 0);
         let now = self.core.net.now();
         let Some(h2) = self.h2_of(id) else { return };
         h2.elapse(now);
         h2.is_postponed = false;
         let most = if h2.defers() { DEFERRED_PER_TURN } else { REQUESTS_PER_TURN };
-        while requests < most {
+        let mut floods = false;
+        while requests < most && events < EVENTS_PER_TURN && !floods {
             // A frame may have ended the connection.
             let Some(client) = self.clients.get_mut(id) else { return };
             let (Phase::Streams, Some(h2)) = (client.phase, &mut client.h2) else { return };
@@ -75,12 +83,14 @@ impl<N: Net> Worker<N> {
             at += step.consumed;
             let Some(event) = step.event else { break };
             requests += usize::from(matches!(event, Event::Head { .. }));
+            events += if matches!(event, Event::Room { .. }) { EVENTS_OF_ROOM } else { 1 };
+            floods = event == Event::Pause;
             self.take_event(id, event, input, before);
         }
         self.core.counters.http2_requests += requests as u64;
         self.core.counters.http2_reads += u64::from(requests > 0);
-        let is_partial = requests == most && at < input.len();
-        // The frames that wait may reset their streams.
+        let is_partial = (requests == most || events >= EVENTS_PER_TURN || floods) && at < input.len();
+        // The remaining frames may reset streams of deferred requests.
         if !is_partial || self.h2_of(id).is_some_and(|h2| h2.deferred() >= REQUESTS_PER_TURN) {
             self.begin_deferred(id, BEGUN_PER_TURN);
         }
@@ -94,7 +104,7 @@ impl<N: Net> Worker<N> {
             && (is_partial || h2.has_deferred() || (h2.is_slowed() && at > from && !ended))
         {
             h2.is_postponed = true;
-            match h2.is_slowed() {
+            match floods || h2.is_slowed() {
                 true => self.core.slowed.add(id, now),
                 false => self.core.postponed.push(id),
             }
@@ -134,15 +144,16 @@ impl<N: Net> Worker<N> {
             }
             // Output that waits for room is sent at the end of the turn.
             Event::Room { stream: None } | Event::Settings => {}
-            // The client closes when it has its responses.
+            // The client closes the connection once it has received its responses.
             Event::GoAway { .. } | Event::Pong => {}
+            Event::Pause => {}
         }
     }
 
-    /// A request: its head is the one decoded last.
+    /// Begins a request with the head that was decoded last.
     fn begin_stream(&mut self, id: ClientId, no: StreamNo, end: bool) {
         let Some(client) = self.clients.get_mut(id) else { return };
-        // The request may be over at the end of the turn, and then the connection is idle anew.
+        // The request may complete by the end of the turn, and the idle timeout then starts again.
         client.stop_waiting_for(Wait::Idle);
         let Some(h2) = &mut client.h2 else { return };
         let core = &mut self.core;
@@ -167,7 +178,7 @@ impl<N: Net> Worker<N> {
     #[cold]
     fn begin_some_deferred(&mut self, id: ClientId, most: usize) {
         for _ in 0..most {
-            // One of them may have ended the connection.
+            // A deferred request may have ended the connection.
             let Some(DeferredRequest { no, ended, mut head }) = self.h2_of(id).and_then(H2::take_deferred)
             else {
                 return;
@@ -181,7 +192,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Forwards a part of a request's body, as far as it can go now.
+    /// Forwards a part of a request's body, as much as possible now.
     fn take_data(&mut self, id: ClientId, no: StreamNo, input: &mut [u8], data: &Data) {
         let leg = Leg { client: id, stream: Some(no) };
         let is_first = self.h2_of(id).and_then(|h2| h2.get(no)).is_some_and(|stream| stream.held.is_empty());
@@ -191,7 +202,7 @@ impl<N: Net> Worker<N> {
         }
         let Some(h2) = self.h2_of(id) else { return };
         let Some(stream) = h2.get_mut(no).filter(|stream| stream.exchange.is_some()) else {
-            // The response is complete, or the exchange has just ended: the rest of the request is dropped.
+            // The response is complete, or the exchange has just ended: drops the remaining body.
             h2.connection.credit(no, data.flow);
             if data.end {
                 h2.peer_has_ended(no);
@@ -208,7 +219,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Forwards the held part of a request's body, as far as it can go now, and its end.
+    /// Forwards the held part of a request's body, as much as possible now, and its end.
     pub(super) fn pass_held(&mut self, leg: Leg) {
         let Some(no) = leg.stream else { return };
         let Some(stream) = self.h2_of(leg.client).and_then(|h2| h2.get_mut(no)) else { return };
@@ -225,7 +236,7 @@ impl<N: Net> Worker<N> {
         let Some(stream) = h2.get_mut(no).filter(|stream| stream.exchange.is_some()) else {
             return h2.connection.credit(no, held.len().saturating_sub(credited) as u32);
         };
-        // A buffered body may have been put back.
+        // A buffered body may have been returned to the stream in the meantime.
         stream.held.extend_from_slice(&held[taken..]);
         stream.credited += credited.saturating_sub(taken);
         h2.connection.credit(no, taken.saturating_sub(credited) as u32);
@@ -239,8 +250,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Puts bytes of a request's body back in front of those that a stream holds, and forwards what can go. The client
-    /// has had credit for them.
+    /// Puts bytes of a request's body back before those that a stream holds, and forwards as much as possible. The
+    /// client has already received credit for them.
     pub(super) fn hold_again(&mut self, leg: Leg, mut body: Vec<u8>) {
         let mut taken = 0;
         while taken < body.len() && self.exchange_of(leg).is_some() {
@@ -277,7 +288,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// The client has sent all of a request's body, and the exchange has taken it. Returns `false` if the exchange must
-    /// first have a connection.
+    /// wait for a connection first.
     pub(super) fn end_request_body(&mut self, id: ExchangeId, trailers: &[u8]) -> bool {
         let Some(exchange) = self.exchanges.present_mut(id) else { return true };
         if let Stage::Holding(held) = &mut exchange.stage {
@@ -318,7 +329,8 @@ impl<N: Net> Worker<N> {
         self.touch_client(id);
     }
 
-    /// Ends a connection of streams early, with GOAWAY. Its exchanges end without a response, except at the end of a drain.
+    /// Ends an HTTP/2 connection early, with GOAWAY. Its exchanges end without a response, except at the end of a
+    /// drain.
     pub(super) fn end_streams(&mut self, id: ClientId, reason: &Reason) {
         let Some(h2) = self.h2_of(id) else { return };
         let exchanges: Vec<_> = h2.exchanges().collect();
@@ -344,7 +356,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The client has read some of its responses: those that fill its buffers can go on.
+    /// The client has read some of its responses: continues those that had filled its buffers.
     pub(super) fn responses_moved(&mut self, id: ClientId) {
         let Some(h2) = self.h2_of(id) else { return };
         h2.touch_all();
@@ -355,14 +367,14 @@ impl<N: Net> Worker<N> {
             };
             let Some(client) = self.clients.get_mut(id) else { return };
             let has_unsent = client.transport.pending() > 0;
-            // The client may be reading bytes of any stream, and opens windows once it has read them. A stream that waits
-            // for its turn moves with the others. A stream stalls if only its window is missing.
+            // The client may be reading bytes of any stream, and opens windows after it has read them. So a stream that
+            // waits for its turn counts as moving. A stream stalls only if nothing but its own window is missing.
             let has_moved = has_unsent || !client.h2.as_mut().is_some_and(|h2| h2.waits_for_window(no));
             self.client_has_read(exchange, has_moved);
         }
     }
 
-    /// The end of a turn for a client: sends what its streams have.
+    /// Ends a turn for a client: sends the output of its streams.
     #[inline(never)]
     pub(super) fn settle_streams(&mut self, id: ClientId) {
         let Some(client) = self.clients.get_mut(id) else { return };
@@ -390,7 +402,7 @@ impl<N: Net> Worker<N> {
         if is_drained {
             return self.close(id);
         }
-        // The connection has room again for output that it could not take before.
+        // The connection has room again for output that it rejected before.
         let has_sent = h2.flush(&mut client.transport, &mut self.core.wire);
         client.moved |= h2.take_last_output_moved();
         if has_sent {
@@ -398,7 +410,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Forwards held input to servers' connections that have sent what they had.
+    /// Forwards held input to server connections that have sent all earlier bytes.
     #[inline(never)]
     pub(super) fn settle_held(&mut self, id: ClientId) {
         let Some(h2) = self.h2_of(id) else { return };
@@ -463,7 +475,7 @@ impl<N: Net> Worker<N> {
         self.clients.get_mut(id)?.h2.as_deref_mut()
     }
 
-    /// Forwards what an exchange has taken of its request.
+    /// Continues to forward the received part of a request.
     pub(super) fn resume_leg(&mut self, leg: Leg) {
         match leg.stream {
             None => self.resume_client(leg.client),

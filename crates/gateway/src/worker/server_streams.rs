@@ -1,4 +1,4 @@
-//! Servers of HTTP/2: frames in, each stream's part in its exchange, and the end of the turn for all streams.
+//! HTTP/2 servers: their frames, the exchanges of their streams, and the end of a turn for all streams.
 
 use super::Worker;
 use super::settle::{is_full, watch_upstream};
@@ -20,7 +20,7 @@ use weir_tls::TlsError;
 use weir_transport::Fault;
 
 impl<N: Net> Worker<N> {
-    /// Processes the frames in `input[at..]`, and holds the rest of it. `ended`: the server's stream has ended.
+    /// Processes the frames in `input[at..]`, and holds the remaining bytes. `ended`: the server's stream has ended.
     pub(super) fn take_server_frames(
         &mut self,
         id: UpstreamId,
@@ -132,12 +132,12 @@ impl<N: Net> Worker<N> {
                     self.note_room(server);
                 }
             }
-            // Servers alone reject requests.
-            Event::Rejected { .. } => {}
+            // A server sends no requests that the connection could reject, and floods are clients' attacks.
+            Event::Rejected { .. } | Event::Pause => {}
         }
     }
 
-    /// A response head, interim or final: the one decoded last.
+    /// Processes the response head that was decoded last, interim or final.
     fn take_stream_head(&mut self, id: UpstreamId, no: StreamNo, end: bool) {
         let Some(exchange) = self.exchange_on(id, no) else { return };
         let core = &mut self.core;
@@ -170,13 +170,14 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Whether an exchange's time is over. A server of gRPC keeps the deadline, too, and may be the first to notice.
+    /// Whether an exchange's total timeout has expired. A gRPC server enforces the deadline, too, and may end the call
+    /// first.
     fn is_late(&self, id: ExchangeId) -> bool {
         let end = self.exchanges.get(id).and_then(Exchange::total);
         end.is_some_and(|(end, _)| end <= self.core.net.now() + self.core.net.spent())
     }
 
-    /// The end of a stream whose response was complete before it.
+    /// Ends a stream that its server closed after the complete response.
     fn server_has_ended(&mut self, id: UpstreamId, no: StreamNo) {
         if let Some(h2) = self.h2_to(id) {
             h2.abort(no, ErrorCode::CANCEL);
@@ -186,7 +187,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Owes the server credit for DATA until the end of the turn, when the client's connection may have taken it.
+    /// Withholds the server's credit for DATA until the end of the turn, when the client's connection may have accepted
+    /// the data.
     fn owe(&mut self, id: UpstreamId, no: StreamNo, flow: u32) {
         let Some(h2) = self.h2_to(id) else { return };
         match h2.get_mut(no) {
@@ -198,8 +200,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Whether the client's pending output of this exchange fills its buffer, so that the server gets no more credit. A
-    /// client's stream does not count what others have in the connection's buffer.
+    /// Whether the client's pending output of this exchange fills its buffer, so that the server gets no further
+    /// credit. For a client's stream, the output of other streams in the connection's buffer does not count.
     pub(super) fn is_blocked(&self, id: ExchangeId) -> bool {
         let Some(exchange) = self.exchanges.get(id) else { return false };
         let Some(client) = self.clients.get(exchange.client) else { return false };
@@ -275,9 +277,9 @@ impl<N: Net> Worker<N> {
         self.drop_upstream(id);
     }
 
-    /// The server broke a rule of the connection: ends it with GOAWAY.
+    /// The server violated a rule of the connection: closes the connection with GOAWAY.
     fn fail_multiplexed(&mut self, id: UpstreamId, error: ConnectionError) {
-        // A server of HTTP/2 begins with SETTINGS.
+        // An HTTP/2 server begins with SETTINGS: without them, the peer speaks another protocol.
         let is_http2 = self.h2_to(id).is_some_and(|h2| h2.connection.has_peer_settings());
         self.retire_multiplexed(id);
         self.forget_multiplexed(id);
@@ -315,7 +317,8 @@ impl<N: Net> Worker<N> {
         self.drop_upstream(id);
     }
 
-    /// A request on a stream has timed out: sends a PING. Until the response to it, requests take other connections.
+    /// A request on a stream has timed out: sends a PING. Requests use other connections until the server has responded
+    /// to it.
     pub(super) fn doubt_connection_of(&mut self, id: ExchangeId) {
         let Some(upstream_id) = self.exchanges.get(id).and_then(Exchange::upstream) else {
             return;
@@ -339,6 +342,7 @@ impl<N: Net> Worker<N> {
             ServerWait::Pooled => self.finish_multiplexed(id),
             ServerWait::Pong => {
                 self.retire_multiplexed(id);
+                self.forget_multiplexed(id);
                 for exchange in self.exchanges_on(id) {
                     self.end_exchange(exchange, Reason::UpstreamTimeout);
                 }
@@ -356,7 +360,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The end of a turn for a connection: sends what its streams have.
+    /// Ends a turn for a connection: sends the output of its streams.
     #[inline(never)]
     pub(super) fn settle_server_streams(&mut self, id: UpstreamId) {
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
@@ -382,10 +386,11 @@ impl<N: Net> Worker<N> {
         h2.count(Kind::Upstream, self.core.net.now(), &mut self.core.counters);
         self.core.counters.upstream_http2_writes += u64::from(upstream.transport.staged() > 0);
         if upstream.transport.commit(&mut self.core.wire).is_err() {
-            // The server may have responded before it closed: its frames, or the lack of them, decide.
+            // The server may have responded before it closed: exchanges continue until its frames, or the lack of them,
+            // are known.
             upstream.intake = Intake::Closed;
         }
-        // The connection has room again for output that it could not take before.
+        // The connection has room again for output that it rejected before.
         if h2.flush(&mut upstream.transport, &mut self.core.wire) {
             upstream.touch(id, &mut self.core.touched.upstreams);
         }
@@ -422,7 +427,7 @@ impl<N: Net> Worker<N> {
         h2.map(|h2| h2.exchanges().collect()).unwrap_or_default()
     }
 
-    /// The streams to a server.
+    /// The streams of a connection to a server.
     fn h2_to(&mut self, id: UpstreamId) -> Option<&mut H2> {
         self.upstreams.get_mut(id)?.h2.as_deref_mut()
     }
@@ -431,7 +436,7 @@ impl<N: Net> Worker<N> {
 /// The alert of a server that selects none of the offered protocols (RFC 7301 section 3.2).
 const NO_APPLICATION_PROTOCOL: u8 = 120;
 
-/// The same error for another exchange.
+/// A copy of an error, for another exchange.
 fn same(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), error.to_string())
 }

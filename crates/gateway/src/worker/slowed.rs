@@ -1,4 +1,5 @@
-//! Clients of HTTP/2 that reset many requests. The worker serves them once in a millisecond, so that others hardly wait for them.
+//! HTTP/2 clients that reset many requests, or send many frames without an event at once. The worker serves each once per
+//! millisecond, so that they hardly delay others.
 
 use crate::keys::ClientId;
 use std::time::{Duration, Instant};
@@ -7,7 +8,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Default)]
 pub(crate) struct Slowed {
     clients: Vec<ClientId>,
-    /// The time of their next turn; `None` if there are none.
+    /// The time of the clients' next turn; `None` without clients.
     until: Option<Instant>,
 }
 
@@ -17,12 +18,12 @@ impl Slowed {
         self.clients.push(id);
     }
 
-    /// The time of their next turn; `None` if there are none.
+    /// The time of the clients' next turn; `None` without clients.
     pub(super) fn until(&self) -> Option<Instant> {
         self.until
     }
 
-    /// Moves them to `resumable` when it is their turn.
+    /// Moves the clients to `resumable` when it is their turn.
     #[inline]
     pub(super) fn resume(&mut self, now: Instant, resumable: &mut Vec<ClientId>) {
         if self.until.is_some_and(|until| until <= now) {

@@ -247,6 +247,8 @@ impl Owner {
                 self.connection.release(stream);
                 self.seen.push(Seen::Event(event));
             }
+            // Depends on the pieces of the input.
+            Event::Pause => {}
             event => self.seen.push(Seen::Event(event)),
         }
     }

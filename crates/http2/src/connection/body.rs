@@ -1,4 +1,4 @@
-//! DATA frames: passed on as they come (RFC 9113, section 6.1).
+//! DATA frames: forwarded as they arrive (RFC 9113, section 6.1).
 
 use super::event::{Event, StreamNo};
 use super::feed::{Data, Input, Next};
@@ -38,7 +38,7 @@ impl Connection {
         }
     }
 
-    /// Counts DATA on its stream; `None` if it is ignored.
+    /// Counts DATA on its stream; `None` if the frame is ignored.
     fn accept_data(
         &mut self,
         id: u32,
@@ -63,10 +63,11 @@ impl Connection {
         Ok(Some(accepted))
     }
 
-    /// The part of a DATA frame that `input` contains. Padding belongs to the last piece, even before it is received.
+    /// The part of a DATA frame that `input` contains. Padding counts as part of the last piece, even before it is
+    /// received.
     pub(super) fn data_piece(&mut self, data: Data, input: &[u8]) -> Next {
         if self.streams.get(data.stream).is_none_or(|stream| stream.reset != Reset::No) {
-            // Reset or released within the frame.
+            // The stream was reset or released within the frame.
             self.credit_connection(data.data + data.overhead);
             self.input = Input::Skip(data.data + data.padding);
             return Next::Done(0);
@@ -84,7 +85,7 @@ impl Connection {
         self.input = Input::Skip(data.padding);
         let flow = length + data.overhead;
         if length == 0 && !data.end {
-            // Nothing to forward: padding at most.
+            // There is nothing to forward, at most padding.
             self.credit(stream, flow);
             return Next::Done(0);
         }

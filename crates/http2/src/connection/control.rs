@@ -7,7 +7,8 @@ use crate::frame::{self, Frame};
 use crate::stream::{Half, Reset};
 use crate::{Abuse, ErrorCode};
 
-/// Browsers send PRIORITY or PRIORITY_UPDATE frames with a request and after it.
+/// Forgiven frames without effect for each stream that ends regularly, since browsers send PRIORITY or PRIORITY_UPDATE
+/// frames with a request and after it.
 const NO_EFFECT_PER_STREAM: u32 = 4;
 
 impl Connection {
@@ -66,14 +67,14 @@ impl Connection {
         Ok(Event::Settings)
     }
 
-    /// Our settings bind the peer from here on (RFC 9113, section 6.5.3). There is one SETTINGS frame of ours, so
+    /// Our settings apply to the peer from now on (RFC 9113, section 6.5.3). We send only one SETTINGS frame, so
     /// further acknowledgements have no effect.
     fn settings_ack(&mut self) {
         let settings = &self.config.settings;
         self.is_acknowledged = true;
         self.decoder.acknowledged(settings.header_table_size);
         self.initial_receive_window = settings.initial_window_size;
-        // The preface has left, and idle connections should not keep its room.
+        // The preface has been sent, and idle connections should not keep its buffer.
         self.control.shrink_to_fit();
         self.streams.for_each(|id, stream| {
             let increment = stream.receive_window.resize(settings.initial_window_size);
@@ -122,7 +123,7 @@ impl Connection {
         if self.is_idle(id) {
             return Err(ConnectionError::IdleStream);
         }
-        // A server that refuses requests is no attacker.
+        // A server that refuses requests is not an attacker.
         if self.role == Role::Server {
             self.spend(Abuse::Reset)?;
         }
@@ -134,14 +135,14 @@ impl Connection {
         Ok(Some(Event::Reset { stream: StreamNo(id), code }))
     }
 
-    /// Resets a stream because of a frame of the peer's, within the budget.
+    /// Resets a stream because of the peer's frame, within the budget.
     pub(super) fn provoked_reset(&mut self, id: u32, code: ErrorCode) -> Result<(), ConnectionError> {
         self.spend(Abuse::ProvokedReset)?;
         frame::write_rst_stream(id, code, &mut self.control);
         Ok(())
     }
 
-    /// Forgives, if a stream has ended regularly.
+    /// Forgives earlier frames if a stream has ended regularly.
     pub(super) fn forgive_if_closed(&mut self, id: u32) {
         if self.streams.get(id).is_some_and(|stream| stream.is_closed()) {
             self.spent.forgive(Abuse::Reset, 1);

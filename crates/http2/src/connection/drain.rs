@@ -8,8 +8,8 @@ use crate::{ErrorCode, frame};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Drain {
     No,
-    /// The first GOAWAY was sent, and a PING whose acknowledgement shows that the peer knows of it; since then, this many
-    /// requests have arrived.
+    /// The first GOAWAY was sent, with a PING whose acknowledgement shows that the peer has read it. Since then, this
+    /// many requests have arrived.
     Announced {
         late: u32,
     },
@@ -21,11 +21,11 @@ pub(super) enum Drain {
 pub(super) const DRAIN_PING: [u8; 8] = *b"\0\0\0drain";
 pub(super) const OWNER_PING: [u8; 8] = *b"\0\0\0alive";
 
-/// The greatest stream number: the last stream of the first GOAWAY.
+/// The greatest stream ID: the last stream of the first GOAWAY.
 const ANY_STREAM: u32 = MAX_WINDOW;
 
-/// The requests after the first GOAWAY from which the second one no longer waits for the peer: many that are on their way fit
-/// in, and a peer that goes on does not hold the connection open.
+/// The number of requests after the first GOAWAY at which the second one no longer waits for the peer. Requests in
+/// transit stay below it, and a peer that continues to send cannot hold the connection open.
 const MAX_LATE: u32 = 1000;
 
 /// Whether the peer opened the stream after our last GOAWAY.
@@ -34,9 +34,9 @@ pub(super) fn is_beyond(drain: Drain, id: u32) -> bool {
 }
 
 impl Connection {
-    /// Begins to drain the connection. A server announces the close with GOAWAY(2^31-1), accepts requests in transit for
-    /// one round trip, and then ignores later ones. A client opens no more streams. Then the owner closes the
-    /// connection when it [is drained](Self::is_drained), or after a timeout of its own.
+    /// Begins to drain the connection. A server announces the close with GOAWAY(2^31-1), accepts requests in transit
+    /// for one round trip, and then ignores later ones. A client opens no more streams. The owner closes the connection
+    /// when it [is drained](Self::is_drained), or after a timeout.
     pub fn go_away(&mut self) {
         if self.drain != Drain::No {
             return;
@@ -59,34 +59,34 @@ impl Connection {
         }
     }
 
-    /// Ends the connection because of the peer's violation. The owner sends what [`settle`](Self::settle) appends, and
-    /// closes. No stream has a result any more.
+    /// Ends the connection because of the peer's violation. The owner sends the output of [`settle`](Self::settle), and
+    /// closes the connection. No stream yields further results.
     pub fn fail(&mut self, error: ConnectionError) {
         self.drain = Drain::Final(self.last_peer);
         frame::write_go_away(self.last_peer, error.code(), &mut self.control);
     }
 
-    /// Ends a connection without streams: names the last stream, so that the peer may repeat any later request
-    /// elsewhere. The owner sends what [`settle`](Self::settle) appends, and closes.
+    /// Ends a connection without streams: names the last stream, so that the peer may send any later request elsewhere.
+    /// The owner sends the output of [`settle`](Self::settle), and closes the connection.
     pub fn close(&mut self) {
         if !matches!(self.drain, Drain::Final(_)) {
             self.finish_drain();
         }
     }
 
-    /// Whether [`go_away`](Self::go_away) is complete and no stream is left.
+    /// Whether [`go_away`](Self::go_away) is complete and no stream remains.
     #[must_use]
     pub fn is_drained(&self) -> bool {
         matches!(self.drain, Drain::Final(_)) && self.streams.len() == 0
     }
 
-    /// Sends a PING; its acknowledgement is [`Event::Pong`](super::Event::Pong). For a connection in doubt: servers
-    /// close connections that ping often.
+    /// Sends a PING; its acknowledgement is [`Event::Pong`](super::Event::Pong). Only for a connection that may be
+    /// dead: servers close connections that ping often.
     pub fn ping(&mut self) {
         frame::write_ping(OWNER_PING, false, &mut self.control);
     }
 
-    /// Sends the GOAWAY that names the last stream.
+    /// Sends the GOAWAY with the last stream.
     pub(super) fn finish_drain(&mut self) {
         self.drain = Drain::Final(self.last_peer);
         frame::write_go_away(self.last_peer, ErrorCode::NO_ERROR, &mut self.control);

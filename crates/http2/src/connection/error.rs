@@ -1,4 +1,4 @@
-//! The two sizes of error (RFC 9113, section 5.4).
+//! Connection errors and stream errors (RFC 9113, section 5.4).
 
 use crate::frame::FrameError;
 use crate::hpack::HpackError;
@@ -8,7 +8,7 @@ use thiserror::Error;
 /// A violation that ends the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ConnectionError {
-    /// The client's preface is not that of HTTP/2 (RFC 9113, section 3.4).
+    /// The client's preface is not HTTP/2's (RFC 9113, section 3.4).
     #[error("the connection preface is not that of HTTP/2")]
     BadPreface,
     /// The first frame is not SETTINGS (RFC 9113, section 3.4).

@@ -21,19 +21,19 @@ impl StreamNo {
 pub struct Step {
     /// The number of input bytes consumed.
     pub consumed: usize,
-    /// The event in them. `None` if the rest of the input is not enough for one.
+    /// The event in these bytes. `None` if the remaining input contains no complete event.
     pub event: Option<Event>,
 }
 
 /// An action of the peer, or its effect.
 ///
-/// The owner knows a stream from its first [`Event::Head`] as a server, from [`open`](super::Connection::open) as a
-/// client, until it [releases](super::Connection::release) it.
+/// The owner knows a stream until it [releases](super::Connection::release) it: as a server from its first
+/// [`Event::Head`], as a client from [`open`](super::Connection::open).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A request, or a response, interim or final. The head is valid until the next call.
     Head {
-        /// The stream; a new one as a server.
+        /// The stream; for a server, a new one.
         stream: StreamNo,
         /// Whether the message has no body.
         end: bool,
@@ -44,12 +44,12 @@ pub enum Event {
         stream: StreamNo,
         /// The bytes, as a range of the input.
         range: Range<usize>,
-        /// The bytes to [credit](super::Connection::credit) once these are forwarded or dropped: padding counts.
+        /// The bytes to [credit](super::Connection::credit) once these are forwarded or dropped, including padding.
         flow: u32,
-        /// Whether they are the last ones.
+        /// Whether the body ends with these bytes.
         end: bool,
     },
-    /// Trailers, which end the message. The head has them, and is valid until the next call.
+    /// Trailers, which end the message. The head contains them, and is valid until the next call.
     Trailers {
         /// The stream.
         stream: StreamNo,
@@ -58,8 +58,8 @@ pub enum Event {
     Reset {
         /// The stream.
         stream: StreamNo,
-        /// The reason. [`ErrorCode::REFUSED_STREAM`]: the request was not processed. [`ErrorCode::NO_ERROR`] after a whole
-        /// response: the server does not need the rest of the request (RFC 9113, section 8.1).
+        /// The reason. [`ErrorCode::REFUSED_STREAM`]: the request was not processed. [`ErrorCode::NO_ERROR`] after a
+        /// complete response: the server does not need the remaining request (RFC 9113, section 8.1).
         code: ErrorCode,
     },
     /// The peer violated a rule, and the connection reset the stream.
@@ -69,8 +69,8 @@ pub enum Event {
         /// The violated rule.
         error: StreamError,
     },
-    /// As [`Event::Failed`], for a request whose stream the owner does not know and need not release. If its head exceeds
-    /// [`Limits`](crate::Limits), the connection has responded with 431.
+    /// As [`Event::Failed`], for a request whose stream the owner does not know and need not release. If its head
+    /// exceeds [`Limits`](crate::Limits), the connection has responded with 431.
     Rejected {
         /// The stream.
         stream: StreamNo,
@@ -79,13 +79,13 @@ pub enum Event {
     },
     /// A window has room again.
     Room {
-        /// The stream; `None` for the connection's window and for all streams.
+        /// The stream; `None` for the connection's window, which affects all streams.
         stream: Option<StreamNo>,
     },
     /// The peer's settings have changed, which may make room on all streams.
     Settings,
-    /// The peer opens no more streams, or accepts none. Those of ours above `last` are reset and were not processed, so
-    /// that any request may be retried (RFC 9113, section 6.8).
+    /// The peer opens no more streams, or accepts none. Our streams above `last` are reset and were not processed, so
+    /// that any of their requests may be retried (RFC 9113, section 6.8).
     GoAway {
         /// The highest stream that the peer may have processed.
         last: u32,
@@ -94,4 +94,10 @@ pub enum Event {
     },
     /// The response to [`ping`](super::Connection::ping).
     Pong,
+    /// The peer has sent [`SILENT_FRAMES`] frames without an event, and more input may follow: an owner of many connections
+    /// can serve the others first.
+    Pause,
 }
+
+/// The frames without an event after which [`Connection::feed`](super::Connection::feed) reports [`Event::Pause`].
+pub const SILENT_FRAMES: u32 = 128;

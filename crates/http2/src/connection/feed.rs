@@ -1,7 +1,7 @@
-//! Bytes in: one frame after the other.
+//! Bytes in: one frame after another.
 
 use super::drain::is_beyond;
-use super::event::{Event, Step};
+use super::event::{Event, SILENT_FRAMES, Step};
 use super::{Connection, ConnectionError, PREFACE, Role, StreamError};
 use crate::frame::{Frame, FrameError, FrameHeader, HEADER_BYTES, Kind};
 use crate::stream::Reset;
@@ -15,11 +15,11 @@ pub(super) enum Input {
     Frame,
     /// DATA of a stream.
     Data(Data),
-    /// Bytes of a frame that is ignored.
+    /// Bytes of an ignored frame.
     Skip(u32),
 }
 
-/// The rest of a DATA frame.
+/// The remaining part of a DATA frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Data {
     pub(super) stream: u32,
@@ -30,11 +30,11 @@ pub(super) struct Data {
     pub(super) end: bool,
 }
 
-/// The result of parsing at one place.
+/// The result of parsing at one position.
 pub(super) enum Next {
     /// More input is needed.
     More,
-    /// These bytes are done.
+    /// These bytes are processed.
     Done(usize),
     /// These bytes are an event.
     Event(usize, Event),
@@ -48,17 +48,23 @@ impl Next {
 }
 
 impl Connection {
-    /// Parses `input` up to the next event. Joins a fragmented field block in place. The caller keeps the bytes that are
-    /// not consumed, at most [`most_held`](Self::most_held), and passes them again with more.
+    /// Parses `input` up to the next event. Joins a fragmented field block in place. The caller keeps the unconsumed
+    /// bytes, at most [`most_held`](Self::most_held), and passes them again with more input.
     ///
     /// # Errors
-    /// The violated rule, which ends the connection: call [`fail`](Self::fail), send its output, and close.
+    /// The violated rule, which ends the connection: call [`fail`](Self::fail), send the output, and close.
     pub fn feed(&mut self, input: &mut [u8], head: &mut Head) -> Result<Step, ConnectionError> {
-        let mut at = 0;
+        let (mut at, mut silent) = (0, 0);
         loop {
             match self.next(&mut input[at..], head)? {
                 Next::More => return Ok(Step { consumed: at, event: None }),
-                Next::Done(length) => at += length,
+                Next::Done(length) => {
+                    at += length;
+                    silent += 1;
+                    if silent == SILENT_FRAMES {
+                        return Ok(Step { consumed: at, event: Some(Event::Pause) });
+                    }
+                }
                 Next::Event(length, mut event) => {
                     if let Event::Data { range, .. } = &mut event {
                         *range = range.start + at..range.end + at;
@@ -87,7 +93,8 @@ impl Connection {
         }
     }
 
-    /// A violation is reported with its first byte, so that a client of another protocol gets its response soon.
+    /// Rejects an invalid preface at its first wrong byte, so that a client of another protocol receives its response
+    /// early.
     fn preface(&mut self, input: &[u8]) -> Result<Next, ConnectionError> {
         let length = input.len().min(PREFACE.len());
         if input[..length] != PREFACE[..length] {
@@ -134,7 +141,7 @@ impl Connection {
         }
     }
 
-    /// A malformed frame. On a stream that is not open, a stream error is one of the connection, too.
+    /// Handles a malformed frame. On a stream that is not open, a stream error becomes a connection error.
     fn malformed(&mut self, header: FrameHeader, error: FrameError) -> Result<Next, ConnectionError> {
         let is_open = self.streams.get(header.stream).is_some_and(|stream| stream.reset == Reset::No);
         if !is_open || !error.is_stream_error(header.stream) {
@@ -145,7 +152,7 @@ impl Connection {
         Ok(Next::Event(HEADER_BYTES, event))
     }
 
-    /// Resets a stream of the owner's because of a violation.
+    /// Resets a stream that the owner knows because of a violation.
     pub(super) fn fail_stream(&mut self, id: u32, error: StreamError) -> Result<Event, ConnectionError> {
         if let Some(stream) = self.streams.get(id) {
             stream.reset(Reset::ByUs);
@@ -154,11 +161,12 @@ impl Connection {
         Ok(Event::Failed { stream: super::StreamNo(id), error })
     }
 
-    /// A frame on a stream that the owner does not know: harmless if the peer may not know yet (RFC 9113, section 5.4.2).
+    /// A frame on a stream that the owner does not know: harmless if the peer may not know of the stream's end yet (RFC
+    /// 9113, section 5.4.2).
     pub(super) fn late_frame(&self, id: u32) -> Result<(), ConnectionError> {
         match () {
             () if self.is_idle(id) => Err(ConnectionError::IdleStream),
-            // A client ends streams of its own accord, and the server may have sent much before it knows.
+            // A client may end streams early, and the server may have sent much before it learns of that.
             () if self.role == Role::Client && id % 2 == 1 => Ok(()),
             () if self.streams.is_ignored(id) || is_beyond(self.drain, id) => Ok(()),
             () => Err(ConnectionError::StreamClosed),

@@ -14,9 +14,9 @@ enum Meaning {
     Request,
     Response,
     Trailers,
-    /// HEADERS after END_STREAM: decoded for the sake of the table.
+    /// HEADERS after END_STREAM: decoded only to keep the table in sync.
     AfterEnd,
-    /// A stream that was reset or refused: decoded, and of no effect.
+    /// A stream that was reset or refused: decoded, but without effect.
     Ignored,
 }
 
@@ -57,8 +57,8 @@ impl Connection {
         Ok(Next::of(length, event))
     }
 
-    /// Joins the fragments of a block behind the first one, once the last is complete. Returns the block, and the bytes of
-    /// its frames. Limits apply before, so that the caller need not hold more.
+    /// Joins the fragments of a block after the first one, once the last is complete. Returns the block, and the length
+    /// of its frames. Limits apply before that, so that the caller need not hold more.
     fn gather(
         &self,
         header: FrameHeader,
@@ -163,7 +163,8 @@ impl Connection {
         }))
     }
 
-    /// Responds to a request whose head is too large (RFC 9113, section 10.5.1), and resets all other malformed ones.
+    /// Responds to a request whose head is too large (RFC 9113, section 10.5.1), and resets any other malformed
+    /// request.
     fn reject(&mut self, id: u32, end: bool, error: StreamError) -> Result<(), ConnectionError> {
         if !matches!(error, StreamError::Head(HeadError::HeadTooLong | HeadError::TooManyFields)) {
             return self.provoked_reset(id, error.code());
@@ -189,7 +190,7 @@ impl Connection {
             match head.status {
                 100..=199 if end => return Err(StreamError::InterimEnds),
                 100..=199 => return Ok(()),
-                // RFC 9110, sections 6.4.1 and 8.6: no body, whatever the length says.
+                // RFC 9110, sections 6.4.1 and 8.6: no body, regardless of the length.
                 204 | 304 => stream.no_body = true,
                 _ => {}
             }

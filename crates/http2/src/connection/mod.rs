@@ -11,7 +11,7 @@ mod priority;
 mod send;
 
 pub use error::{ConnectionError, StreamError};
-pub use event::{Event, Step, StreamNo};
+pub use event::{Event, SILENT_FRAMES, Step, StreamNo};
 pub use send::{Closed, DATA_BYTES, Part};
 
 use crate::budget::{Abuse, Budgets, Spent};
@@ -34,7 +34,7 @@ pub enum Role {
     Client,
 }
 
-/// Sizes of field blocks, of heads and trailers.
+/// Sizes of the field blocks of heads and trailers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FieldBytes {
     /// Bytes on the wire, without frame headers and padding.
@@ -53,19 +53,20 @@ impl FieldBytes {
 /// Settings and limits of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Our settings, which bind the peer once it has acknowledged them. `enable_push` has no effect: a client never
-    /// allows push. `max_concurrent_streams` also bounds the streams that a client [opens](Connection::open).
+    /// Our settings, which apply to the peer once it has acknowledged them. `enable_push` has no effect: a client never
+    /// allows push. `max_concurrent_streams` also limits the streams that a client [opens](Connection::open).
     pub settings: Settings,
     /// Limits on a field section. `settings.max_header_list_size` should announce `head_bytes`.
     pub limits: Limits,
-    /// Bytes of a field block. The owner must be able to [hold](Connection::most_held) a whole block.
+    /// The maximum size of a field block in bytes. The owner must be able to [hold](Connection::most_held) a whole
+    /// block.
     pub block_bytes: usize,
-    /// CONTINUATION frames of a field block.
+    /// The maximum number of CONTINUATION frames of a field block.
     pub continuations: usize,
     /// Budgets against abuse.
     pub budgets: Budgets,
-    /// As a server: whether to take the priorities of requests from their `priority` field and from PRIORITY_UPDATE frames
-    /// (RFC 9218). Otherwise both have no effect.
+    /// For a server: whether to take the priorities of requests from their `priority` field and from PRIORITY_UPDATE
+    /// frames (RFC 9218). Otherwise both have no effect.
     pub priorities: bool,
 }
 
@@ -93,11 +94,11 @@ impl Default for Config {
 /// The protocol state of one HTTP/2 connection, in either role.
 ///
 /// The owner passes received bytes to [`feed`](Self::feed) and handles one event at a time. It writes with
-/// [`head`](Self::head) and [`data`](Self::data) into a buffer of its own, and calls [`settle`](Self::settle) once per
-/// turn. All frames are written in the order of their causes: no RST_STREAM overtakes the frames before it, and no frame
-/// that needs new settings of the peer's overtakes their acknowledgement. The connection never asks to stop reading for
-/// the sake of one stream; a stream whose bytes are not [credited](Self::credit) stalls alone. The owner stops reading
-/// while the peer does not accept its output.
+/// [`head`](Self::head) and [`data`](Self::data) into its own buffer, and calls [`settle`](Self::settle) once per turn.
+/// Frames are written in the order of their causes: no RST_STREAM overtakes earlier frames, and no frame that depends
+/// on the peer's new settings overtakes their acknowledgement. The connection never stops reading because of one
+/// stream: a stream whose bytes are not [credited](Self::credit) stalls alone. The owner stops reading while the peer
+/// does not accept its output.
 #[derive(Debug)]
 pub struct Connection {
     role: Role,
@@ -112,7 +113,7 @@ pub struct Connection {
     next_own: u32,
     send_window: SendWindow,
     receive_window: ReceiveWindow,
-    /// The initial window of the peer's streams as the peer knows it.
+    /// The initial window of the peer's streams, as far as the peer knows.
     initial_receive_window: u32,
     /// Whether the owner waits for room in the connection's window.
     blocked: bool,
@@ -128,9 +129,9 @@ pub struct Connection {
     received: FieldBytes,
     sent: FieldBytes,
     spent: Spent,
-    /// Control frames that precede the next output.
+    /// Control frames to be written before the next output.
     control: Vec<u8>,
-    /// Priorities of streams that the client has not opened yet, in the order of their frames.
+    /// Priorities of streams that the client has not opened yet, in the order of the frames.
     early: Vec<(u32, Priority)>,
 }
 
@@ -138,14 +139,14 @@ pub struct Connection {
 pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 impl Connection {
-    /// A connection whose first output is its preface: SETTINGS, and a WINDOW_UPDATE that opens the connection's window,
-    /// so that streams bound memory, and do not share a bound. Connections may share a configuration.
+    /// A connection whose first output is its preface: SETTINGS, and a WINDOW_UPDATE that opens the connection's window
+    /// fully, so that only the windows of streams limit memory. Connections may share a configuration.
     #[must_use]
     pub fn new(role: Role, config: impl Into<Arc<Config>>) -> Self {
         let config = config.into();
         let mut settings = config.settings;
         let mut control = Vec::new();
-        // A server must not send the parameter with any other value than 0, and needs none (section 6.5.2).
+        // A server may send only the value 0, and omits the parameter (section 6.5.2).
         settings.enable_push = role == Role::Server;
         if role == Role::Client {
             control.extend_from_slice(PREFACE);
@@ -192,7 +193,7 @@ impl Connection {
         self.has_peer_settings
     }
 
-    /// Whether the peer has acknowledged our settings: it must within the owner's timeout (RFC 9113, section 6.5.3).
+    /// Whether the peer has acknowledged our settings. The owner should apply a timeout (RFC 9113, section 6.5.3).
     #[must_use]
     pub fn is_acknowledged(&self) -> bool {
         self.is_acknowledged
@@ -204,7 +205,7 @@ impl Connection {
         self.streams.len()
     }
 
-    /// Received bytes of HEADERS and CONTINUATION frames, with their headers: the cost of all heads on the wire.
+    /// Received bytes of HEADERS and CONTINUATION frames, including frame headers: the size of all heads on the wire.
     #[must_use]
     pub fn block_bytes(&self) -> u64 {
         self.block_bytes
@@ -215,14 +216,14 @@ impl Connection {
         (std::mem::take(&mut self.received), std::mem::take(&mut self.sent))
     }
 
-    /// Bytes of memory beside the connection itself, and its configuration.
+    /// Bytes of memory besides the connection itself and its configuration.
     #[must_use]
     pub fn memory(&self) -> usize {
         let early = self.early.capacity() * size_of::<(u32, Priority)>();
         self.streams.memory() + self.decoder.memory() + self.control.capacity() + early
     }
 
-    /// Received DATA bytes, with padding, that the owner has not credited.
+    /// Received DATA bytes, including padding, that the owner has not credited.
     #[must_use]
     pub fn held(&self) -> u64 {
         self.receive_window.held().unsigned_abs()
@@ -235,14 +236,14 @@ impl Connection {
         frame.max(self.config.block_bytes + (1 + self.config.continuations) * frame::HEADER_BYTES)
     }
 
-    /// The streams that the peer has reset, or made us reset, less those [forgiven](Self::elapse).
+    /// The number of streams that the peer has reset, or caused us to reset, minus those [forgiven](Self::elapse).
     #[must_use]
     #[inline]
     pub fn resets(&self) -> u32 {
         self.spent.of(Abuse::Reset) + self.spent.of(Abuse::ProvokedReset)
     }
 
-    /// Forgives a part of the [`Budgets`]. The owner calls it when it feeds, with the seconds since it last did.
+    /// Forgives a part of the [`Budgets`]. The owner calls this before it feeds, with the seconds since the last call.
     pub fn elapse(&mut self, seconds: u32) {
         self.spent.elapse(seconds, &self.config.budgets);
     }

@@ -7,13 +7,13 @@ use crate::settings::MAX_WINDOW;
 use crate::{Abuse, Head, Priority};
 use weir_http::FieldName;
 
-/// The maximum number of stored priorities of streams that are not open yet. Clients send such frames just before the
-/// request.
+/// The maximum number of stored priorities of streams that are not open yet. Clients send their PRIORITY_UPDATE frames
+/// just before the requests.
 const EARLY: usize = 16;
 
 impl Connection {
-    /// The priority of a stream, with [`Config::priorities`](super::Config::priorities); else, and for a stream that the
-    /// owner has released, the default.
+    /// The priority of a stream, if [`Config::priorities`](super::Config::priorities) is set. Otherwise, and for a
+    /// stream that the owner has released, the default priority.
     #[must_use]
     pub fn priority(&mut self, stream: StreamNo) -> Priority {
         self.streams.get(stream.0).map(|stream| stream.priority).unwrap_or_default()
@@ -38,7 +38,7 @@ impl Connection {
             return Err(FrameError::StreamMissing.into());
         }
         if id.is_multiple_of(2) {
-            // A stream of ours, and the server pushes nothing.
+            // Even IDs are for pushed streams, and the server never pushes.
             return Err(ConnectionError::IdleStream);
         }
         let priority = Priority::default().updated(value);
@@ -53,10 +53,10 @@ impl Connection {
         Ok(())
     }
 
-    /// The priority of a new stream: that of a frame before its request, or else of its fields.
+    /// The priority of a new stream: from a frame before its request, or else from its fields.
     pub(super) fn first_priority(&mut self, id: u32, head: &Head) -> Priority {
         let early = self.early.iter().find(|(early, _)| *early == id).map(|(_, priority)| *priority);
-        // Streams below this one will not be opened.
+        // No stream with a lower number can be opened later.
         self.early.retain(|(early, _)| *early > id);
         early.unwrap_or_else(|| {
             let fields = head.fields.iter().filter(|field| matches!(field.known, FieldName::Other));

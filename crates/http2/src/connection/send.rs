@@ -11,7 +11,7 @@ use crate::stream::{Half, Reset, Stream};
 use crate::{Abuse, ErrorCode};
 use thiserror::Error;
 
-/// The part of a message that a head is.
+/// The kind of head in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// An interim response.
@@ -25,22 +25,22 @@ pub enum Part {
     Trailers,
 }
 
-/// The stream takes no such frame: it was reset, has ended, or has not begun.
+/// The stream accepts no such frame: it was reset, has ended, or has not begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the stream is closed for this part of a message")]
 pub struct Closed;
 
-/// The most body bytes in a DATA frame of ours. A TLS record has 2^14 bytes: with its header, such a frame fills one.
+/// The maximum number of body bytes in our DATA frames. With its header, such a frame fills a TLS record of 2^14 bytes.
 pub const DATA_BYTES: usize = (1 << 14) - HEADER_BYTES;
 
-/// The streams that a client may open before it knows the server's settings (RFC 9113, section 6.5.2 recommends a limit
-/// of at least 100).
+/// The number of streams that a client may open before it knows the server's settings (RFC 9113, section 6.5.2
+/// recommends a limit of at least 100).
 const STREAMS_BEFORE_SETTINGS: u32 = 100;
 
 impl Connection {
-    /// Opens a stream for a request, with its head to follow before another stream is opened. `is_head` says that the
-    /// method is HEAD, so that the response has no body. `None` if the peer or our settings allow no more streams, or
-    /// the connection drains: then the request waits, or takes another connection.
+    /// Opens a stream for a request. Its head must follow before another stream is opened. `is_head`: the method is
+    /// HEAD, so the response has no body. `None` if the peer or our settings allow no more streams, or the connection
+    /// is draining: the request then waits, or uses another connection.
     #[must_use]
     pub fn open(&mut self, is_head: bool) -> Option<StreamNo> {
         if !self.has_slot() {
@@ -53,7 +53,7 @@ impl Connection {
         Some(StreamNo(id))
     }
 
-    /// Notes that the request on a stream is a CONNECT: a 2xx response opens a tunnel, whatever its `content-length` says
+    /// Marks the request on a stream as a CONNECT: a 2xx response opens a tunnel, regardless of its `content-length`
     /// (RFC 9110, section 9.3.6).
     pub fn is_for_tunnel(&mut self, stream: StreamNo) {
         if let Some(stream) = self.streams.get(stream.0) {
@@ -61,15 +61,15 @@ impl Connection {
         }
     }
 
-    /// Whether [`open`](Self::open) opens a stream now. A slot becomes free with [`release`](Self::release), or with
-    /// [`Event::Settings`](super::Event::Settings).
+    /// Whether [`open`](Self::open) would open a stream now. [`release`](Self::release) and
+    /// [`Event::Settings`](super::Event::Settings) may free a slot.
     #[must_use]
     pub fn has_slot(&self) -> bool {
         let may_open = self.role == Role::Client && !self.peer_drains && self.drain == Drain::No;
         may_open && self.streams.len() < self.most_streams() && self.next_own <= MAX_WINDOW
     }
 
-    /// The number of streams that a client may have open: the lower of the peer's limit and our own.
+    /// The maximum number of open streams of a client: the lower of the peer's limit and our own.
     #[must_use]
     pub fn most_streams(&self) -> usize {
         let of_peer = match self.has_peer_settings {
@@ -79,11 +79,11 @@ impl Connection {
         self.config.settings.max_concurrent_streams.unwrap_or(u32::MAX).min(of_peer) as usize
     }
 
-    /// Appends a head or trailers to `out`; `write` encodes the fields. The caller sends all bytes that the connection
-    /// appends, in the order of the calls.
+    /// Appends a head or trailers to `out`; `write` encodes the fields. The caller sends all appended bytes in the
+    /// order of the calls.
     ///
     /// # Errors
-    /// The stream takes no such part. Nothing was written.
+    /// The stream does not accept this part. Nothing was written.
     pub fn head(
         &mut self,
         stream: StreamNo,
@@ -126,11 +126,11 @@ impl Connection {
     }
 
     /// Appends as much of a body to `out` as the windows allow, and END_STREAM with the last byte if `end`. Returns the
-    /// number of bytes taken. If it is less than all, [`Event::Room`](super::Event::Room) or
+    /// number of bytes taken. If some remain, [`Event::Room`](super::Event::Room) or
     /// [`Event::Settings`](super::Event::Settings) follows.
     ///
     /// # Errors
-    /// The stream takes no body. Nothing was written.
+    /// The stream accepts no body. Nothing was written.
     pub fn data(
         &mut self,
         stream: StreamNo,
@@ -167,14 +167,13 @@ impl Connection {
         Ok(taken)
     }
 
-    /// Whether the window of a stream has room, whatever that of the connection has.
+    /// Whether the window of a stream has room, regardless of the connection's window.
     #[must_use]
     pub fn has_window(&mut self, stream: StreamNo) -> bool {
         self.streams.get(stream.0).is_some_and(|state| state.send_window.available() > 0)
     }
 
-    /// Whether this side has ended the stream, and of the peer's message only END_STREAM is missing: its body has the
-    /// length that it announced.
+    /// Whether this side has ended the stream, and the peer has sent all of its announced body, but no END_STREAM.
     #[must_use]
     pub fn awaits_end(&mut self, stream: StreamNo) -> bool {
         self.streams.get(stream.0).is_some_and(|state| {
@@ -182,8 +181,8 @@ impl Connection {
         })
     }
 
-    /// Gives back the `flow` of a DATA event: once its bytes are forwarded or dropped, on every stream, released ones
-    /// included. The connection's window closes in the end if any are not given back.
+    /// Returns the `flow` of a DATA event to the windows. Call it once the bytes are forwarded or dropped, even on a
+    /// released stream: otherwise the connection's window eventually closes.
     pub fn credit(&mut self, stream: StreamNo, flow: u32) {
         self.credit_connection(flow);
         let open = self.streams.get(stream.0).filter(|state| state.receive != Half::Closed);
@@ -203,16 +202,15 @@ impl Connection {
         let Some(state) = self.streams.get(stream.0).filter(|state| !state.is_closed()) else { return };
         let was_opened = self.role == Role::Server || state.send != Half::Head;
         state.reset(Reset::ByUs);
-        // A stream whose HEADERS were not sent is idle to the peer.
+        // A stream whose HEADERS were not sent is still idle for the peer.
         if was_opened {
             frame::write_rst_stream(stream.0, code, &mut self.control);
         }
     }
 
-    /// Frees a stream's slot. Call it when the exchange is over, and no sooner: otherwise the slot of a stream that the
-    /// client has reset is free for the next request while the work for this one continues (CVE-2023-44487). A stream that
-    /// has not ended is reset: with NO_ERROR by a server whose response is complete (RFC 9113, section 8.1), otherwise
-    /// with CANCEL.
+    /// Frees a stream's slot. Call it only when the exchange is over: otherwise a client could reset a stream and open
+    /// the next one while the work for the first continues (CVE-2023-44487). Resets a stream that has not ended: with
+    /// NO_ERROR on a server whose response is complete (RFC 9113, section 8.1), otherwise with CANCEL.
     pub fn release(&mut self, stream: StreamNo) {
         let has_responded = self.role == Role::Server
             && self.streams.get(stream.0).is_some_and(|state| state.send == Half::Closed);
@@ -223,13 +221,14 @@ impl Connection {
         }
     }
 
-    /// Appends the control frames that no head or body has taken along. Once per turn, after all other output.
+    /// Appends the control frames that were not sent before a head or body. Call it once per turn, after all other
+    /// output.
     pub fn settle(&mut self, out: &mut Vec<u8>) {
         out.append(&mut self.control);
     }
 }
 
-/// Writes the headers of the frames of a field block, which starts with room for one at `start`.
+/// Writes the headers of a field block's frames. The block starts at `start` with space for one header.
 fn frame_block(stream: u32, end: bool, start: usize, most: usize, out: &mut Vec<u8>) {
     let length = out.len() - start - HEADER_BYTES;
     let end_stream = if end { flag::END_STREAM } else { 0 };

@@ -9,13 +9,13 @@ pub enum FrameError {
     /// The payload exceeds SETTINGS_MAX_FRAME_SIZE (RFC 9113, section 4.2).
     #[error("the frame is larger than SETTINGS_MAX_FRAME_SIZE")]
     TooLong,
-    /// The payload's length is not one that the type allows (RFC 9113, section 6).
+    /// The type does not allow the payload's length (RFC 9113, section 6).
     #[error("the frame's length does not fit its type")]
     BadLength,
-    /// A PRIORITY frame that does not have 5 bytes (RFC 9113, section 6.3).
+    /// A PRIORITY frame of a length other than 5 bytes (RFC 9113, section 6.3).
     #[error("a PRIORITY frame does not have 5 bytes")]
     BadPriorityLength,
-    /// A frame of a stream on stream 0 (RFC 9113, sections 6.1 to 6.4, 6.6 and 6.10).
+    /// A stream's frame on stream 0 (RFC 9113, sections 6.1 to 6.4, 6.6 and 6.10).
     #[error("a frame of a stream on stream 0")]
     StreamMissing,
     /// A SETTINGS, PING or GOAWAY frame on a stream (RFC 9113, sections 6.5, 6.7 and 6.8).
@@ -42,8 +42,8 @@ impl FrameError {
         }
     }
 
-    /// Whether the violation on `stream` ends that stream alone, and not the connection (RFC 9113, section 5.4). All
-    /// others end the connection, as section 4.2 allows for a frame that is too long on a stream.
+    /// Whether the violation on `stream` ends only that stream and not the connection (RFC 9113, section 5.4). All
+    /// other violations end the connection, as section 4.2 permits for an oversized frame on a stream.
     #[must_use]
     pub fn is_stream_error(self, stream: u32) -> bool {
         match self {

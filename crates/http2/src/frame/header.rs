@@ -73,7 +73,7 @@ impl FrameHeader {
         }
     }
 
-    /// Whether `flag` is set. END_STREAM of DATA and ACK of SETTINGS have the same bit: the type decides.
+    /// Whether `flag` is set. END_STREAM of DATA and ACK of SETTINGS are the same bit: the type decides.
     #[inline]
     #[must_use]
     pub fn has(self, flag: u8) -> bool {

@@ -1,8 +1,8 @@
 //! Frames (RFC 9113, sections 4 and 6).
 //!
 //! A frame is a header of [`HEADER_BYTES`] and a payload. [`FrameHeader::parse`] reads the header,
-//! [`FrameHeader::check`] compares type, length and stream, and [`Frame::parse`] reads the payload in place. A
-//! receiver need not hold a DATA frame as a whole: after the padding's length its bytes may be forwarded as they come.
+//! [`FrameHeader::check`] checks length and stream against the type, and [`Frame::parse`] reads the payload in place. A
+//! receiver need not buffer a whole DATA frame: after the padding's length, it may forward the bytes as they arrive.
 
 mod error;
 mod header;

@@ -59,9 +59,9 @@ pub enum Frame<'a> {
 pub struct Priority {
     /// The stream that this one depends on.
     pub dependency: u32,
-    /// Whether the other dependents of that stream become dependents of this one.
+    /// Whether the other dependents of `dependency` become dependents of this stream.
     pub exclusive: bool,
-    /// The weight less one.
+    /// The weight minus one.
     pub weight: u8,
 }
 
@@ -69,7 +69,7 @@ impl<'a> Frame<'a> {
     /// Parses the payload of a frame whose header [fits](FrameHeader::check).
     ///
     /// # Errors
-    /// The violated rule; [`FrameError::BadLength`] if `payload` is not as long as the header says.
+    /// The violated rule; [`FrameError::BadLength`] if the length of `payload` differs from that in the header.
     #[inline]
     pub fn parse(header: FrameHeader, payload: &'a [u8]) -> Result<Self, FrameError> {
         if payload.len() != header.length as usize {
@@ -128,7 +128,7 @@ impl Priority {
     }
 }
 
-/// The bits of a stream identifier without the reserved one.
+/// The bits of a stream identifier, without the reserved bit.
 const STREAM: u32 = u32::MAX >> 1;
 
 /// The part of `payload` between a prefix of `prefix` bytes and the padding (RFC 9113, section 6.1).

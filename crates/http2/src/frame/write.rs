@@ -1,4 +1,4 @@
-//! Writing frames. Lengths are encoded in [`header_bytes`] alone.
+//! Writing frames. [`header_bytes`] encodes all lengths.
 
 use super::{HEADER_BYTES, Kind, flag};
 use crate::ErrorCode;
@@ -6,7 +6,7 @@ use crate::ErrorCode;
 /// A frame header.
 ///
 /// # Panics
-/// If `length` does not fit into 24 bits: the bytes after the header would become frames of their own.
+/// If `length` does not fit into 24 bits: the receiver would parse the payload's end as further frames.
 #[inline]
 #[must_use]
 pub fn header_bytes(length: usize, kind: Kind, flags: u8, stream: u32) -> [u8; HEADER_BYTES] {

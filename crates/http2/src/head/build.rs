@@ -1,4 +1,4 @@
-//! Building a head from its fields, one after the other.
+//! Building a head from its fields, one by one.
 
 use super::value::status;
 use super::{Head, HeadError, Limits, NameKind, Pseudo, Scheme, Section, Verdict};
@@ -35,7 +35,7 @@ impl<'a> Builder<'a> {
         Self { head, limits, section, error: None, size: 0, count: 0, pseudo: 0, authority: None, crumbs: 0 }
     }
 
-    /// Counts a field whose name, value and overhead have `size` bytes. Returns whether its line is needed.
+    /// Counts a field whose name, value and overhead take `size` bytes. Returns whether its line is needed.
     #[inline]
     pub(crate) fn admit(&mut self, size: usize) -> bool {
         self.size = self.size.saturating_add(size);
@@ -77,7 +77,7 @@ impl<'a> Builder<'a> {
         self.error = taken.err();
     }
 
-    /// The value: after the name, a colon, and a space unless the value is empty.
+    /// The value: the part of the line after the name, a colon, and a space unless the value is empty.
     #[inline]
     fn value(&self, line: &Line) -> Span {
         let (colon, end) = (line.start + line.name, self.head.bytes.len() - 2);
@@ -208,7 +208,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Replaces all crumbs by one cookie, at the place of the first (RFC 9113, section 8.2.3).
+    /// Replaces all crumbs by one cookie, at the position of the first (RFC 9113, section 8.2.3).
     fn join_crumbs(&mut self) {
         let Head { bytes, fields, .. } = &mut *self.head;
         let start = bytes.len();

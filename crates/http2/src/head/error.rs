@@ -32,7 +32,7 @@ pub enum HeadError {
     /// A pseudo-field after a field (RFC 9113, section 8.3).
     #[error("a pseudo-field after a field")]
     LatePseudo,
-    /// A required pseudo-field is missing, or CONNECT has one that it must not have (RFC 9113, sections 8.3 and 8.5).
+    /// A required pseudo-field is missing, or CONNECT contains a forbidden one (RFC 9113, sections 8.3 and 8.5).
     #[error("the set of pseudo-fields does not fit the method")]
     PseudoFields,
     /// The method is not a token (RFC 9113, section 8.3.1).
@@ -41,7 +41,8 @@ pub enum HeadError {
     /// The scheme is neither `http` nor `https`.
     #[error("the scheme is neither http nor https")]
     BadScheme,
-    /// The path is neither `*` of OPTIONS nor starts with `/`, or has an invalid character (RFC 9113, section 8.3.1).
+    /// The path neither starts with `/` nor is `*` of OPTIONS, or contains an invalid character (RFC 9113, section
+    /// 8.3.1).
     #[error("the path is malformed")]
     BadPath,
     /// `:authority` or `host` is not a host with an optional port (narrower than RFC 9113, section 8.3.1:
@@ -72,7 +73,7 @@ pub enum HeadError {
 }
 
 impl HeadError {
-    /// A short stable name for logs and metrics; the same as in HTTP/1 for the same rule.
+    /// A short stable name for logs and metrics. HTTP/1 uses the same name for the same rule.
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {

@@ -1,24 +1,25 @@
 //! Limits on field sections.
 
-/// Limits on one field section. A section at a limit is accepted, one beyond it is malformed.
+/// Limits on one field section. A section at a limit is accepted, a section beyond it is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of names and values, and 32 for each field: the measure of SETTINGS_MAX_HEADER_LIST_SIZE (RFC 9113,
+    /// Bytes of names and values, plus 32 for each field: the measure of SETTINGS_MAX_HEADER_LIST_SIZE (RFC 9113,
     /// section 6.5.2).
     pub head_bytes: usize,
-    /// Number of fields, with pseudo-fields and each cookie crumb.
+    /// Number of fields, including pseudo-fields and each cookie crumb.
     pub fields: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        // As HTTP/1.1: 100 fields of 32 KiB, and what the measure adds for each field and the pseudo-fields.
+        // As in HTTP/1.1, 100 fields of 32 KiB in total, plus the measure's overhead for each field and the
+        // pseudo-fields.
         Self { head_bytes: 36 * 1024, fields: 104 }
     }
 }
 
 impl Limits {
-    /// The total size of fields up to which the decoder continues with a block that exceeds the limit.
+    /// The total size of fields up to which the decoder continues a block beyond the limit.
     pub(crate) fn decoded_bytes(&self) -> usize {
         self.head_bytes.saturating_mul(4)
     }

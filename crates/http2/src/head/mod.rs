@@ -24,11 +24,11 @@ pub enum Section {
     },
     /// A response's head, interim or final.
     Response,
-    /// The trailers of either.
+    /// The trailers of a request or a response.
     Trailers,
 }
 
-/// The scheme of a request (RFC 9113, section 8.3.1). Others are rejected: the gateway forwards HTTP alone.
+/// The scheme of a request (RFC 9113, section 8.3.1). Other schemes are rejected: the gateway forwards only HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// `http`
@@ -37,14 +37,14 @@ pub enum Scheme {
     Https,
 }
 
-/// A head or a trailer section, as lines of HTTP/1.1 and spans into them.
+/// A head or a trailer section, as lines in the form of HTTP/1.1 and spans into them.
 ///
-/// One per core is enough: it keeps its storage, so that decoding a warm head allocates nothing. Its contents are valid
-/// until the next block is decoded.
+/// Reuse one per core: it keeps its storage, so that decoding allocates nothing once its buffers have grown. Its
+/// contents are valid until the next block is decoded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Head {
-    /// Lines `name: value` with CRLF, those of pseudo-fields first. Lines of cookie crumbs remain between those of
-    /// other fields, and no [`Field`] has their spans: the joined cookie is the last line.
+    /// Lines `name: value` with CRLF, those of pseudo-fields first. The lines of cookie crumbs remain between those of
+    /// other fields, without a [`Field`]: the joined cookie is the last line.
     pub bytes: Vec<u8>,
     /// The fields in their order, without pseudo-fields, with at most one `cookie` (RFC 9113, section 8.2.3).
     pub fields: Vec<Field>,
@@ -78,7 +78,7 @@ impl Head {
         Self { bytes: Vec::with_capacity(2048), fields: Vec::with_capacity(32), ..Self::default() }
     }
 
-    /// Bytes of memory beside the head itself.
+    /// Bytes of memory besides the head itself.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.bytes.capacity() + self.fields.capacity() * size_of::<Field>()

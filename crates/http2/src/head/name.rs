@@ -24,7 +24,7 @@ pub(crate) enum Pseudo {
     Status,
 }
 
-/// A name with the verdict on it.
+/// A name with its verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Name {
     pub(crate) kind: NameKind,
@@ -86,7 +86,7 @@ impl Pseudo {
         })
     }
 
-    /// The bit in a set of pseudo-fields.
+    /// The pseudo-field's bit in a set.
     pub(super) fn bit(self) -> u8 {
         1 << self as u8
     }

@@ -4,7 +4,7 @@ use super::{HeadError, Name, NameKind, Pseudo};
 use weir_http::scan::{target_end, text_end};
 use weir_http::{Authority, FieldName, is_token};
 
-/// The verdict on a field by itself. The decoder's dynamic table keeps it with the entry.
+/// The verdict on a single field. The decoder's dynamic table stores it with the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
     pub(crate) name: Name,
@@ -43,8 +43,8 @@ fn check(kind: NameKind, value: &[u8]) -> Result<(), HeadError> {
     if is_valid { Ok(()) } else { Err(error) }
 }
 
-/// Text without surrounding white space. Narrower than RFC 9113, section 8.2.1, which forbids NUL, CR and LF alone: as
-/// in HTTP/1, no control character but HTAB is accepted (RFC 9110, section 5.5).
+/// Text without surrounding white space. Narrower than RFC 9113, section 8.2.1, which forbids only NUL, CR and LF: as
+/// in HTTP/1, HTAB is the only control character allowed (RFC 9110, section 5.5).
 #[inline]
 fn is_text(value: &[u8]) -> bool {
     !matches!(value, [b' ' | b'\t', ..] | [.., b' ' | b'\t']) && text_end(value, 0) == value.len()

@@ -16,23 +16,23 @@ pub struct Decoder {
     lines: usize,
 }
 
-/// The way to the entry with an index.
+/// The entry for an index.
 enum Indexed {
     Static(&'static Static),
     Dynamic(Entry),
 }
 
 impl Decoder {
-    /// A decoder whose table never exceeds `largest` bytes. The peer's encoder may use 4096 until a smaller value has
-    /// been agreed (RFC 9113, section 6.5.2), so the table has room for as many.
+    /// A decoder whose table never exceeds `largest` bytes, or 4096 if that is more: the peer's encoder may use 4096
+    /// until it has acknowledged a smaller value (RFC 9113, section 6.5.2).
     #[must_use]
     pub fn new(largest: u32) -> Self {
         Self { table: Table::new((largest as usize).max(4096)), limit: 4096, lines: 0 }
     }
 
-    /// Applies the SETTINGS_HEADER_TABLE_SIZE that the peer has acknowledged, at most the largest of
-    /// [`Decoder::new`] or 4096. If it is below the table's present maximum, the next block must start with an update
-    /// (RFC 7541, section 4.2).
+    /// Applies the SETTINGS_HEADER_TABLE_SIZE that the peer has acknowledged. It must not exceed the maximum of
+    /// [`Decoder::new`]. If it is below the table's current maximum, the next block must start with an update (RFC
+    /// 7541, section 4.2).
     pub fn acknowledged(&mut self, limit: u32) {
         self.limit = limit as usize;
     }
@@ -43,7 +43,7 @@ impl Decoder {
         self.table.size()
     }
 
-    /// Bytes of memory beside the decoder itself.
+    /// Bytes of memory besides the decoder itself.
     pub(crate) fn memory(&self) -> usize {
         self.table.memory()
     }
@@ -53,11 +53,11 @@ impl Decoder {
         self.lines
     }
 
-    /// Decodes a whole block. The inner result is the verdict on the message, whose block changes the table as any
-    /// other does.
+    /// Decodes a whole block. The inner result is the verdict on the message: even the block of a malformed message
+    /// updates the table.
     ///
     /// # Errors
-    /// The violated rule of HPACK. The connection cannot be used any more.
+    /// The violated rule of HPACK. The connection must be closed.
     pub fn decode(
         &mut self,
         block: &[u8],

@@ -4,12 +4,12 @@ use super::table::SEPARATORS;
 use super::{huffman, integer, statics};
 use weir_http::Field;
 
-/// Writes a field block: entries of the static table, and literals that no peer's table takes up. The first block of
-/// a connection starts with [`Encoder::without_table`].
+/// Writes a field block: entries of the static table, and literals without indexing. The first block of a connection
+/// starts with [`Encoder::without_table`].
 #[derive(Debug)]
 pub struct Encoder<'a> {
     out: &'a mut Vec<u8>,
-    /// Bytes of the lines that the fields would be as text.
+    /// Bytes of the fields as lines of text.
     lines: usize,
 }
 
@@ -34,20 +34,20 @@ impl<'a> Encoder<'a> {
         Self { out, lines: 0 }
     }
 
-    /// The bytes of the fields so far as lines of text: name, value and 4 bytes each. Those of
-    /// [`Encoder::encoded`] count as they are.
+    /// The bytes of the fields so far as lines of text: name, value and 4 bytes each. Fields of [`Encoder::encoded`]
+    /// count with their encoded length.
     pub(crate) fn lines(&self) -> usize {
         self.lines
     }
 
-    /// Sets the size of the peer's table to 0, which fits every SETTINGS_HEADER_TABLE_SIZE from then on (RFC 7541,
-    /// section 4.2). Only before the first field of a block.
+    /// Sets the size of the peer's table to 0, which is valid for every later SETTINGS_HEADER_TABLE_SIZE (RFC 7541,
+    /// section 4.2). Call only before the first field of a block.
     pub fn without_table(&mut self) {
         self.out.push(0x20);
     }
 
-    /// The pseudo-fields of a request other than a CONNECT without a protocol. They precede all fields (RFC 9113, section 8.3.1). An empty
-    /// authority is left out.
+    /// The pseudo-fields of a request, except for CONNECT without a protocol. They precede all fields (RFC 9113,
+    /// section 8.3.1). Omits an empty authority.
     pub fn request(&mut self, method: &[u8], scheme: crate::Scheme, authority: &[u8], path: &[u8]) {
         self.named(index::METHOD, method, false);
         match scheme {
@@ -60,7 +60,7 @@ impl<'a> Encoder<'a> {
         self.named(index::PATH, path, false);
     }
 
-    /// The protocol of an extended CONNECT, behind the pseudo-fields of [`Self::request`] (RFC 8441, section 4).
+    /// The protocol of an extended CONNECT, after the pseudo-fields of [`Self::request`] (RFC 8441, section 4).
     pub fn protocol(&mut self, protocol: &[u8]) {
         self.any_field(b":protocol", protocol, false);
     }
@@ -71,9 +71,9 @@ impl<'a> Encoder<'a> {
         self.named(index::STATUS, &[digit(status / 100), digit(status / 10), digit(status)], false);
     }
 
-    /// A field. Writes the name in lower case, as RFC 9113, section 8.2.1 requires. The caller omits fields that are
-    /// specific to a connection (section 8.2.2), and joins nothing. No hop may index credentials and cookies (RFC 7541,
-    /// section 7.1.3).
+    /// A field. Writes the name in lower case, as RFC 9113, section 8.2.1 requires. The caller omits
+    /// connection-specific fields (section 8.2.2). Credentials and cookies are marked so that no hop indexes them (RFC
+    /// 7541, section 7.1.3).
     #[inline]
     pub fn field(&mut self, name: &[u8], value: &[u8]) {
         self.any_field(name, value, false);
@@ -112,7 +112,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// A field whose name is that of a static entry; the entry itself if the value is the same, too.
+    /// A field with the name of a static entry, or the entry itself if it has the same value.
     #[inline]
     fn named(&mut self, index: usize, value: &[u8], never_indexed: bool) {
         let name = statics::TABLE[index - 1].name;
@@ -131,7 +131,7 @@ impl<'a> Encoder<'a> {
         integer::write(index, 7, 0x80, self.out);
     }
 
-    /// A name in lower case. Names that HTTP/1 clients write in capitals are not long: they stay uncompressed.
+    /// A name in lower case. Names with capitals, from HTTP/1 clients, are short and stay uncompressed.
     fn name(&mut self, name: &[u8]) {
         if name.iter().any(u8::is_ascii_uppercase) {
             integer::write(name.len(), 7, 0, self.out);

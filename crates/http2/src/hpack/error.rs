@@ -1,4 +1,5 @@
-//! One variant per rule of HPACK. All violations are connection errors: the dynamic tables differ from then on.
+//! One variant per rule of HPACK. All violations are connection errors, since both sides' dynamic tables differ
+//! afterwards.
 
 use crate::ErrorCode;
 use thiserror::Error;
@@ -9,7 +10,7 @@ pub enum HpackError {
     /// The block ends within a field.
     #[error("a field block ends within a field")]
     Truncated,
-    /// An integer of more than 28 bits or 4 continuation bytes (RFC 7541, section 5.1 leaves the bound open).
+    /// An integer of more than 28 bits or 4 continuation bytes (RFC 7541, section 5.1 leaves the limit to the decoder).
     #[error("an integer is too large")]
     IntegerTooLarge,
     /// An index of 0, or beyond the dynamic table (RFC 7541, sections 2.3.3 and 6.1).
@@ -24,8 +25,8 @@ pub enum HpackError {
     /// A dynamic table size above SETTINGS_HEADER_TABLE_SIZE (RFC 7541, sections 4.2 and 6.3).
     #[error("the dynamic table exceeds SETTINGS_HEADER_TABLE_SIZE")]
     TableTooLarge,
-    /// The fields exceed [`Limits`](crate::Limits) several times over. Below that the decoder continues, to keep its
-    /// table in sync.
+    /// The fields exceed [`Limits`](crate::Limits) several times over. Below this size the decoder continues, to keep
+    /// its table in sync.
     #[error("a field block decompresses to far more than the limit")]
     Bomb,
 }

@@ -1,5 +1,5 @@
-//! The Huffman code (RFC 7541, section 5.2 and appendix B), with tables computed from the lengths alone: the code is
-//! canonical, so that codes of one length are consecutive numbers in the order of their symbols.
+//! The Huffman code (RFC 7541, section 5.2 and appendix B), with tables computed from the code lengths. The code is
+//! canonical: codes of one length are consecutive numbers in the order of their symbols.
 
 use super::HpackError;
 
@@ -34,9 +34,9 @@ struct Code {
     codes: [u32; SYMBOLS],
     /// The symbols in the order of their codes.
     symbols: [u16; SYMBOLS],
-    /// For each length: the first larger code of any length, in the high bits of 32.
+    /// For each length: the smallest code of any greater length, aligned to the high end of 32 bits.
     ends: [u64; LONGEST + 1],
-    /// For each length: the index in `symbols` of its first code, less that code.
+    /// For each length: the index in `symbols` of its first code, minus that code.
     offsets: [i64; LONGEST + 1],
 }
 
@@ -69,8 +69,8 @@ const CODE: Code = {
 
 static TABLES: Code = CODE;
 
-/// The symbol and the length of the code that the next 8 bits start with; the length is 0 for longer codes. The
-/// printable characters that fields consist of have at most 8 bits, nearly all of them.
+/// The symbol and the length of the code at the start of the next 8 bits; length 0 for longer codes. Nearly all
+/// printable characters in fields have codes of at most 8 bits.
 static SHORT: [(u8, u8); 256] = {
     let mut short = [(0, 0); 256];
     let mut symbol = 0;
@@ -102,7 +102,7 @@ fn long(bits: u64) -> (u16, u32) {
     (TABLES.symbols[(code + TABLES.offsets[length]) as usize], length as u32)
 }
 
-/// Appends the decoded string. `out` may be longer than before after an error, too.
+/// Appends the decoded string. After an error, `out` may contain additional bytes.
 #[inline]
 pub(super) fn decode(input: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
     let mut at = out.len();
@@ -113,7 +113,7 @@ pub(super) fn decode(input: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> 
     let (mut bits, mut count) = (0u64, 0u32);
     loop {
         if let Some(word) = rest.first_chunk() {
-            // Sets bits below `count`, too: the next refill sets them to the same values.
+            // This also sets bits below `count`; the next refill sets them to the same values.
             bits |= u64::from_be_bytes(*word) >> count;
             let taken = (63 - count) / 8;
             rest = &rest[taken as usize..];
@@ -265,7 +265,7 @@ mod tests {
             prop_assert_eq!(decoded(&coded), Ok(text));
         }
 
-        /// A string has one encoding: encoding an accepted one again gives the same bytes.
+        /// A string has only one encoding: encoding the decoded string again yields the same bytes.
         #[test]
         fn any_bytes(coded in vec(any::<u8>(), 0..40)) {
             if let Ok(text) = decoded(&coded) {

@@ -26,7 +26,7 @@ pub(super) fn read(block: &[u8], at: &mut usize, prefix: u32) -> Result<usize, H
     Err(HpackError::IntegerTooLarge)
 }
 
-/// Appends an integer; `pattern` has the bits before the prefix.
+/// Appends an integer; `pattern` contains the bits before the prefix.
 #[inline]
 pub(super) fn write(mut value: usize, prefix: u32, pattern: u8, out: &mut Vec<u8>) {
     let mask = (1usize << prefix) - 1;

@@ -1,8 +1,8 @@
 //! HPACK: compression of field sections (RFC 7541).
 //!
-//! [`Decoder`] has the dynamic table of one direction of a connection. It writes each field as a line of HTTP/1.1 into
-//! a [`Head`](crate::Head), and keeps its verdict on name and value with the table's entry, so that an indexed field is
-//! a copy. [`Encoder`] has no state: it uses the static table and literals.
+//! [`Decoder`] contains the dynamic table of one direction of a connection. It writes each field as a line of HTTP/1.1
+//! into a [`Head`](crate::Head), and stores its verdict on name and value in the table, so that an indexed field only
+//! needs a copy. [`Encoder`] is stateless: it uses the static table and literals.
 
 mod decode;
 mod encode;

@@ -116,7 +116,7 @@ static BY_LENGTH: ByLength = {
         by_length.starts[length] = filled as u8;
         let mut at = 0;
         while at < LEN {
-            // Only pseudo-fields have several entries, and those differ in their values.
+            // Only pseudo-fields occur in several entries, which differ in their values.
             let repeated = at > 0 && matches!(ENTRIES[at].kind, NameKind::Pseudo(_)) && same_name(at - 1, at);
             if ENTRIES[at].name.len() == length && !repeated {
                 by_length.indices[filled] = at as u8 + 1;
@@ -130,13 +130,13 @@ static BY_LENGTH: ByLength = {
     by_length
 };
 
-/// Whether two pseudo-fields are the same one: those of one length differ in the second letter.
+/// Whether two pseudo-fields are the same: two of equal length differ in the second letter.
 const fn same_name(one: usize, other: usize) -> bool {
     let (one, other) = (ENTRIES[one].name, ENTRIES[other].name);
     one.len() == other.len() && one[2] == other[2]
 }
 
-/// The index of the first entry with this name, ignoring case; 0 without one.
+/// The index of the first entry with this name, ignoring case; 0 if there is none.
 #[inline]
 pub(super) fn find(name: &[u8]) -> usize {
     if name.len() >= LENGTHS {

@@ -3,15 +3,15 @@
 use crate::head::Verdict;
 use std::collections::VecDeque;
 
-/// Lines `name: value\r\n` in a ring of bytes, with their verdicts. Both grow with the entries: many connections never get
-/// one, and others few.
+/// Lines `name: value\r\n` in a ring of bytes, with their verdicts. The ring and the list of entries grow on demand, as
+/// many connections need none and others need little.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// Empty, or a power of two bytes, in which the lines of all entries fit.
+    /// Empty, or of a length that is a power of two and fits the lines of all entries.
     ring: Vec<u8>,
     /// The newest entry is the last one.
     entries: VecDeque<Entry>,
-    /// As RFC 7541, section 4.1 counts: names, values, and 32 bytes for each entry.
+    /// By RFC 7541, section 4.1: names, values, and 32 bytes for each entry.
     size: usize,
     max_size: usize,
     /// The position in the ring of the next line.
@@ -30,14 +30,14 @@ pub(super) struct Entry {
 /// The overhead of an entry, and of a field in SETTINGS_MAX_HEADER_LIST_SIZE.
 pub(crate) const OVERHEAD: usize = 32;
 
-/// The longest text that a line adds to name and value.
+/// The maximum number of bytes that a line adds to name and value.
 pub(crate) const SEPARATORS: usize = b": \r\n".len();
 
 /// The smallest ring, in bytes.
 const SMALLEST_RING: usize = 256;
 
 impl Entry {
-    /// The size of name and value with [`OVERHEAD`]. A line without a value has one separator less.
+    /// The size of name and value with [`OVERHEAD`]. A line without a value has a separator one byte shorter.
     pub(super) fn size(&self) -> usize {
         let separators = SEPARATORS - usize::from(self.length == self.name + 3);
         self.length as usize - separators + OVERHEAD
@@ -62,7 +62,7 @@ impl Table {
         self.max_size
     }
 
-    /// Changes the maximum size, within the largest, and evicts what no longer fits (RFC 7541, section 4.3).
+    /// Changes the maximum size, up to the largest, and evicts entries that no longer fit (RFC 7541, section 4.3).
     pub(super) fn set_max_size(&mut self, max_size: usize) {
         self.max_size = max_size;
         self.evict_to(max_size);
@@ -93,7 +93,8 @@ impl Table {
         out.extend_from_slice(&self.ring[..length - first]);
     }
 
-    /// Adds a line whose name has `name` bytes. One that is larger than the table empties it (RFC 7541, section 4.4).
+    /// Adds a line whose name has `name` bytes. A line that is larger than the table empties it (RFC 7541, section
+    /// 4.4).
     pub(super) fn insert(&mut self, line: &[u8], name: usize, verdict: Verdict) {
         let mut entry = Entry { start: 0, length: line.len() as u32, name: name as u32, verdict };
         let Some(room) = self.max_size.checked_sub(entry.size()) else {
@@ -134,7 +135,7 @@ impl Table {
         self.ring = ring;
     }
 
-    /// Bytes of memory beside the table itself.
+    /// Bytes of memory besides the table itself.
     pub(super) fn memory(&self) -> usize {
         self.ring.capacity() + self.entries.capacity() * size_of::<Entry>()
     }

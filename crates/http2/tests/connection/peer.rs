@@ -141,6 +141,7 @@ fn describe(event: &Event, head: &Head, input: &[u8]) -> String {
         Event::Settings => "settings".into(),
         Event::GoAway { last, code } => format!("goaway {last} {}", code.name()),
         Event::Pong => "pong".into(),
+        Event::Pause => "pause".into(),
     }
 }
 

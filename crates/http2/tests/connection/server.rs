@@ -391,6 +391,27 @@ fn pings() {
     assert_eq!(server.events(&[ack(b"12345678"), ack(b"\0\0\0alive")].concat()), ["pong"]);
 }
 
+#[test]
+fn frames_without_an_event_pause_the_input() {
+    let once = |frame: &[u8], times: u32| frame.repeat(times as usize);
+    let silent = [
+        frame(Kind::Ping, 0, 0, b"12345678"),
+        frame(Kind::WindowUpdate, 0, 0, &[0, 0, 0, 1]),
+        frame(Kind::Priority, 0, 1, &[0, 0, 0, 0, 9]),
+    ];
+    for silent in silent {
+        let mut server = Tested::server();
+        let mut input = once(&silent, SILENT_FRAMES + 1);
+        let step = server.connection.feed(&mut input, &mut server.head).unwrap();
+        let paused = Step { consumed: SILENT_FRAMES as usize * silent.len(), event: Some(Event::Pause) };
+        assert_eq!(step, paused, "{silent:?}");
+        // Nothing is lost, and an event begins the count anew.
+        let few = once(&silent, SILENT_FRAMES - 1);
+        let events = server.events(&[&few[..], &get(1), &few].concat());
+        assert_eq!(events, ["head 1 end: GET /a"], "{silent:?}");
+    }
+}
+
 /// RFC 8441: the setting is announced, and allows `:protocol`.
 #[test]
 fn extended_connect() {

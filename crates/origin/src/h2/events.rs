@@ -35,7 +35,7 @@ impl Http2 {
             Event::Rejected { .. } => context.count().refused.add(1),
             Event::Room { stream: Some(stream) } => self.has_room(stream),
             Event::Room { stream: None } | Event::Settings => self.all_have_room(),
-            Event::GoAway { .. } | Event::Pong => {}
+            Event::GoAway { .. } | Event::Pong | Event::Pause => {}
         }
     }
 

@@ -232,7 +232,7 @@ impl Client {
             }
             Event::GoAway { last, code } => self.goaways.push((last, code)),
             Event::Pong => self.pongs += 1,
-            Event::Room { .. } | Event::Settings => {}
+            Event::Room { .. } | Event::Settings | Event::Pause => {}
             other => panic!("{other:?}"),
         }
     }

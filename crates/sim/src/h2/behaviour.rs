@@ -1,4 +1,4 @@
-//! The behaviour of an HTTP/2 client, drawn at its start.
+//! The behaviour of an HTTP/2 client, drawn when it starts.
 
 use crate::plan::Plan;
 use crate::world::World;
@@ -11,7 +11,7 @@ pub(crate) struct Behaviour {
     pub(super) concurrency: usize,
     /// The initial window of its streams.
     pub(super) window: u32,
-    /// Leaves its connection's window at the initial 65,535 bytes; other clients open it.
+    /// Leaves its connection's window at the initial 65,535 bytes; other clients enlarge it.
     pub(super) has_narrow_connection: bool,
     /// Gives credit once half of a window is used up, as most clients do.
     pub(super) hoards: bool,
@@ -21,7 +21,7 @@ pub(crate) struct Behaviour {
     pub(super) is_slow: bool,
     /// Sends bodies in small pieces.
     pub(super) trickles: bool,
-    /// Sends frames without effect, and other settings.
+    /// Sends frames without effect, and changes settings.
     pub(super) fidgets: bool,
     /// Pads the first frames of bodies.
     pub(super) pads: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Behaviour {
     pub(super) naps: bool,
     /// Gives up after this many polls.
     pub(super) vanishes: Option<(u64, Vanish)>,
-    /// Sends GOAWAY after this many requests, and the others on another connection.
+    /// Sends GOAWAY after this many requests, and the remaining requests on another connection.
     pub(super) goes_away_after: Option<u64>,
     /// The fault of its first request.
     pub(super) malformed: Option<Malformed>,
@@ -37,7 +37,7 @@ pub(crate) struct Behaviour {
     pub(super) resets: u64,
     /// Streams for which it gives no credit, per thousand.
     pub(super) stalls: u64,
-    /// The network and the origins have no delays: requests that the client does not stall must end at once.
+    /// The network and the origins have no delays, so requests that the client does not stall must end at once.
     pub(super) is_prompt: bool,
     /// Over TLS.
     pub(super) is_over_tls: bool,
@@ -48,7 +48,7 @@ pub(crate) struct Behaviour {
 pub(super) enum Vanish {
     Reset,
     Close,
-    /// Ends its stream, and reads on.
+    /// Ends its stream, and keeps reading.
     End,
 }
 
@@ -61,7 +61,7 @@ pub(super) enum Malformed {
     Length,
     /// A head beyond the limit.
     Size,
-    /// A frame that ends the connection.
+    /// A frame that is a connection error.
     Frame,
 }
 
@@ -73,7 +73,7 @@ impl Behaviour {
             1..=2 => 2 + world.below(6) as usize,
             _ => 30,
         };
-        // Other settings change the windows.
+        // A client that changes its settings also changes its windows.
         let (fidgets, hoards) = (world.below(3) == 0, world.below(4) > 0);
         let ways = [Vanish::Reset, Vanish::Close, Vanish::End];
         let vanish = (world.below(200), ways[world.below(3) as usize]);
@@ -102,7 +102,7 @@ impl Behaviour {
         }
     }
 
-    /// A random size of a stream's window.
+    /// A random window size for its streams.
     pub(super) fn window(world: &mut World) -> u32 {
         match world.below(4) {
             0 => 300 + world.below(2000) as u32,
@@ -112,7 +112,7 @@ impl Behaviour {
         }
     }
 
-    /// The end of a pause, if the client pauses now.
+    /// The end of the pause, if the client pauses now.
     pub(super) fn pause(&self, is_waiting: bool, world: &mut World) -> Option<Duration> {
         if !self.is_slow {
             return None;

@@ -1,4 +1,4 @@
-//! An HTTP/2 client of the gateway: many requests at once on one connection, and faults on each stream.
+//! An HTTP/2 client of the gateway: concurrent requests on one connection, with faults on each stream.
 
 mod behaviour;
 pub(crate) mod padding;
@@ -36,7 +36,7 @@ pub(crate) struct H2Client {
     streams: Vec<Stream>,
     /// Credit to give.
     credits: Vec<Credit>,
-    /// Bytes received on the connection, if its window is narrow, without credit.
+    /// Bytes received on the connection without credit, if its window is narrow.
     owed: u32,
     behaviour: Behaviour,
     way: Way,
@@ -49,15 +49,15 @@ pub(crate) struct H2Client {
     observed: usize,
     /// The client does not read before this instant.
     wake: Duration,
-    /// It sends no request before this instant.
+    /// The client sends no request before this instant.
     asks_again: Duration,
-    /// It sends no frame without effect before this instant.
+    /// The client sends no frame without effect before this instant.
     fidgets_again: Duration,
-    /// A GOAWAY was sent or received: no stream can be opened.
+    /// A GOAWAY was sent or received: the client must not open streams.
     is_closing: bool,
     /// The gateway has read all the client's bytes.
     has_pong: bool,
-    /// The client has become idle, which the checks have yet to see.
+    /// The client has become idle; the checks have not seen this yet.
     is_idle: bool,
     /// The client has closed its connection.
     pub(crate) is_done: bool,
@@ -67,11 +67,11 @@ pub(crate) struct H2Client {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Asking,
-    /// All streams have ended; a PING finds out when the gateway has read all bytes.
+    /// All streams have ended; a PING shows when the gateway has read all bytes.
     Pinging,
-    /// It has ended its stream, and waits for the gateway's end.
+    /// The client has ended its stream, and waits for the gateway to end its own.
     Leaving,
-    /// It has given up, and reads no more than the end.
+    /// The client has given up, and only waits for the end of the connection.
     Gone,
 }
 
@@ -88,7 +88,7 @@ impl H2Client {
     pub(crate) fn new(peer: Peer, asks: VecDeque<Ask>, behaviour: Behaviour, way: Way) -> Self {
         let usual = Config::default();
         let settings = Settings { max_concurrent_streams: None, ..usual.settings };
-        // `Wire` checks windows, which change during a connection.
+        // `Wire` checks the windows, which may change during the connection, so the protocol state must not.
         let roomy = Settings { initial_window_size: wire::ANY_STREAM, ..settings };
         // An origin that sends single bytes makes the gateway send small frames.
         let budgets = Budgets { empty_data: u32::MAX, ..usual.budgets };
@@ -129,7 +129,7 @@ impl H2Client {
         }
     }
 
-    /// The requests that it did not send, for another connection.
+    /// The unsent requests, for another connection.
     pub(crate) fn into_rest(self) -> VecDeque<Ask> {
         self.asks
     }
@@ -146,7 +146,7 @@ impl H2Client {
         std::mem::take(&mut self.is_idle).then_some(self.way.source).flatten()
     }
 
-    /// Sends and receives what is possible now.
+    /// Sends and receives as much as possible now.
     pub(crate) fn poll(&mut self, world: &mut World, ledger: &mut Ledger) {
         if self.is_done {
             return;
@@ -178,7 +178,8 @@ impl H2Client {
         self.peer.poll(world, false);
     }
 
-    /// Leaves after the last stream: asks whether the gateway has read all, then ends its side.
+    /// Leaves after the last stream: sends a PING to learn whether the gateway has read everything, then ends its
+    /// stream.
     fn leave(&mut self, world: &mut World) {
         let is_over = self.asks.is_empty() || self.is_closing;
         if self.phase == Phase::Asking && is_over && self.streams.is_empty() {

@@ -1,4 +1,4 @@
-//! Responses: each event of the connection is checked and belongs to one stream.
+//! Reading responses: checks each event of the connection and assigns it to a stream.
 
 use super::behaviour::Behaviour;
 use super::stream::{Stall, Stream, Upload, ends_with_trailers};
@@ -15,7 +15,7 @@ use std::time::Duration;
 use weir_http2::{ErrorCode, Event, StreamNo};
 
 impl H2Client {
-    /// Processes all that was received.
+    /// Processes all received bytes.
     pub(super) fn read(&mut self, world: &mut World, ledger: &mut Ledger) {
         let mut wrong = Vec::new();
         self.wire.receives(&self.peer.input[self.observed..], &mut wrong);
@@ -69,8 +69,8 @@ impl H2Client {
             }
             Event::GoAway { last, code } => self.gateway_goes_away(last, code, ledger),
             Event::Pong => (self.has_pong, self.is_idle) = (true, true),
-            // Bodies are sent as far as windows allow at each poll.
-            Event::Room { .. } | Event::Settings => {}
+            // Each poll sends as much of the bodies as the windows allow.
+            Event::Room { .. } | Event::Settings | Event::Pause => {}
         }
     }
 
@@ -78,7 +78,7 @@ impl H2Client {
         self.streams.iter_mut().find(|stream| stream.no == no)
     }
 
-    /// The value of a field of the head received last.
+    /// The value of a field in the last received head.
     fn field(&self, name: &str) -> Option<String> {
         let of = |span: weir_http::Span| String::from_utf8_lossy(span.of(&self.head.bytes)).into_owned();
         let mut fields = self.head.fields.iter();
@@ -110,7 +110,7 @@ impl H2Client {
         }
     }
 
-    /// Takes a part of a body; credit for it is due now or later.
+    /// Receives a part of a body; credit for it is due now or later.
     fn data(&mut self, no: StreamNo, data: &[u8], flow: u32, world: &mut World) {
         let delay = self.behaviour.lateness.map_or(0, |most| world.below(most));
         let at = world.now + Duration::from_millis(delay);
@@ -139,7 +139,7 @@ impl H2Client {
         let (id, got_trailers, stall) = (stream.id, stream.got_trailers, stream.stall);
         let (body, begun) = (std::mem::take(&mut stream.got), stream.begun);
         if matches!(stream.upload, Upload::Waiting(_) | Upload::Opening) || world.below(2) == 0 {
-            // The response is complete, so the rest of the request is of no use.
+            // The response is complete, so the remaining request is useless.
             stream.upload = Upload::Sent;
         }
         self.release_ended();
@@ -196,7 +196,7 @@ impl H2Client {
     }
 }
 
-/// The gateway has not processed a request, which goes to another connection.
+/// Handles a request that the gateway has not processed: it may be sent again on another connection.
 fn is_unprocessed(stream: &Stream, why: Unprocessed, asks: &mut VecDeque<Ask>, ledger: &mut Ledger) {
     ledger.outcome(stream.id, Outcome::Forgone);
     if let Some(entry) = ledger.entries.get_mut(stream.id) {

@@ -1,4 +1,4 @@
-//! Requests: heads, bodies and trailers, and credit for responses.
+//! Sending requests: heads, bodies and trailers, and credit for responses.
 
 use super::behaviour::{Behaviour, Malformed};
 use super::padding::pad;
@@ -11,7 +11,7 @@ use crate::world::World;
 use std::time::Duration;
 use weir_http::Method;
 use weir_http2::frame::{self, Kind};
-use weir_http2::{Part, StreamNo};
+use weir_http2::{Part, SILENT_FRAMES, StreamNo};
 
 impl H2Client {
     /// Sends the heads of requests, up to the maximum number of concurrent streams.
@@ -59,7 +59,7 @@ impl H2Client {
         }
     }
 
-    /// The stall of a response, drawn at random; a stalled response is a long one.
+    /// Decides at random whether a response stalls, and makes a stalled response long.
     fn stall(&self, ask: &mut Ask, world: &mut World) -> Stall {
         if world.below(1000) >= self.behaviour.stalls {
             return Stall::No;
@@ -81,7 +81,8 @@ impl H2Client {
     fn begin(&mut self, no: StreamNo, ask: &Ask, malformed: Option<Malformed>, world: &mut World) -> Stream {
         let mut stream = Stream::new(no, ask);
         let behaviour = self.behaviour;
-        // Padding counts, and the connection does not know of it: all of this body must fit the initial window.
+        // Padding uses the window, but the protocol state does not count it. So the whole body must fit into the
+        // initial window.
         if behaviour.pads && stream.body.len() < 40_000 {
             stream.paddings = world.below(20) as u32;
         }
@@ -112,7 +113,7 @@ impl H2Client {
         debug_assert!(head.is_ok(), "a stream that was just opened");
         match malformed {
             Some(Malformed::Length) => drop(stream.body.pop()),
-            // Clients do not push.
+            // A client must not push.
             Some(Malformed::Frame) => {
                 frame::write(Kind::PushPromise, 0, no.get(), &[0, 0, 0, 2], &mut self.out);
             }
@@ -121,7 +122,7 @@ impl H2Client {
         stream
     }
 
-    /// Sends parts of bodies once the network has taken the earlier ones.
+    /// Sends more of the bodies once the network has taken the earlier frames.
     pub(super) fn send_bodies(&mut self, world: &mut World) {
         let has_room = self.peer.is_flushed();
         for stream in &mut self.streams {
@@ -167,7 +168,7 @@ impl H2Client {
         self.release_ended();
     }
 
-    /// Gives credit that is due, and ends stalls for which nothing else is left to do.
+    /// Gives credit that is due, and ends stalls once only stalled requests remain.
     pub(super) fn give_credit(&mut self, world: &mut World) {
         let is_asking = !self.asks.is_empty() && !self.is_closing;
         if !is_asking && self.streams.iter().all(|stream| stream.stall != Stall::No) {
@@ -186,16 +187,21 @@ impl H2Client {
         }
     }
 
-    /// Sends a frame at random that changes nothing, or only the windows.
+    /// Sends a random frame that changes nothing, or only the windows.
     pub(super) fn say_without_effect(&mut self, world: &mut World) {
         if !self.behaviour.fidgets || self.phase != Phase::Asking || world.now < self.fidgets_again {
             return;
         }
-        // The gateway tolerates any number of such frames, if there are few at once.
+        // The gateway tolerates any number of such frames, unless there are many at once. Between many PING frames it serves
+        // others.
         self.fidgets_again = world.now + Duration::from_millis(100 + world.below(2000));
         self.connection.settle(&mut self.out);
         match world.below(4) {
-            0 => frame::write_ping([7; 8], false, &mut self.out),
+            0 => {
+                for _ in 0..[1, 3 * SILENT_FRAMES][world.below(2) as usize] {
+                    frame::write_ping([7; 8], false, &mut self.out);
+                }
+            }
             1 => frame::write(
                 Kind::Priority,
                 0,
@@ -220,7 +226,7 @@ impl H2Client {
     }
 }
 
-/// Makes a request one of HTTP/2, and malformed.
+/// Adapts a request to HTTP/2, and applies its fault.
 fn suit(ask: &mut Ask, malformed: Option<Malformed>, world: &mut World) {
     (ask.is_old, ask.closes) = (false, false);
     if malformed.is_some() && ask.switch.take().is_some() {

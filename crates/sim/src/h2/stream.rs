@@ -1,4 +1,4 @@
-//! One stream of a client: a request on its way to the gateway, and its response.
+//! One stream of a client: a request to the gateway, and its response.
 
 use crate::message::{Answer, Ask, HOST, TRAILER, name, pattern};
 use crate::response::Begun;
@@ -8,14 +8,14 @@ use weir_http::Method;
 use weir_http2::hpack::Encoder;
 use weir_http2::{Scheme, StreamNo};
 
-/// A request and its response, so far.
+/// A request, and its response so far.
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) no: StreamNo,
-    /// The ID of its request.
+    /// The ID of the request.
     pub(super) id: usize,
     pub(super) upload: Upload,
-    /// The request's body, and the bytes of it that were sent.
+    /// The request's body, and the number of bytes sent.
     pub(super) body: Vec<u8>,
     pub(super) sent: usize,
     pub(super) has_trailers: bool,
@@ -50,7 +50,7 @@ pub(super) enum Upload {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stall {
     No,
-    /// No credit while other streams are open or to be opened.
+    /// No credit while the client has other streams open or to open.
     WhileOthersAsk,
     Always,
 }
@@ -78,7 +78,7 @@ impl Stream {
         }
     }
 
-    /// The instant at which the body follows, with or without 100 (Continue).
+    /// The instant when the client sends the body, with or without 100 (Continue).
     pub(super) fn wakes(&self) -> Option<Duration> {
         match self.upload {
             Upload::Waiting(until) => Some(until),
@@ -86,7 +86,7 @@ impl Stream {
         }
     }
 
-    /// Whether nothing follows in either direction.
+    /// Whether the stream has ended in both directions.
     pub(super) fn is_over(&self) -> bool {
         self.has_ended && self.upload == Upload::Sent
     }

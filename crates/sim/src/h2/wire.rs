@@ -1,5 +1,5 @@
-//! An observer of the frames on a connection, apart from its peer's own protocol state: windows, settings and GOAWAY.
-//! The peer is a client or an origin.
+//! An observer of the frames on a connection, independent of the peer's protocol state: checks windows, settings and
+//! GOAWAY. The peer is a client or an origin.
 
 use crate::Invariant;
 use std::collections::{HashMap, VecDeque};
@@ -15,7 +15,7 @@ pub(crate) struct Wire {
     partial: Vec<u8>,
     streams: HashMap<u32, Flow>,
     connection: Flow,
-    /// The size of a stream's window that the gateway knows, and those that it has yet to acknowledge.
+    /// The stream window size that the gateway has acknowledged, and the sizes that it has not acknowledged yet.
     size: u64,
     sizes: VecDeque<u64>,
     /// The SETTINGS frames that the gateway has acknowledged.
@@ -35,7 +35,7 @@ struct Flow {
     given: u64,
 }
 
-/// The greatest stream number: the last stream of the first GOAWAY in a drain.
+/// The maximum stream number: the last stream of the first GOAWAY in a drain.
 pub(crate) const ANY_STREAM: u32 = (1 << 31) - 1;
 
 /// The initial window of a connection, and of its streams.
@@ -54,24 +54,24 @@ impl Wire {
         Self { size: INITIAL_WINDOW.into(), ..Self::default() }
     }
 
-    /// The traffic from a gateway that is the client of the connection.
+    /// Observes a gateway that is the client of the connection.
     pub(crate) fn of_client() -> Self {
         Self { preface: PREFACE.len(), ..Self::new() }
     }
 
-    /// Notes flow-controlled bytes that the peer sent.
+    /// Records flow-controlled bytes that the peer sent.
     pub(crate) fn sends(&mut self, stream: u32, bytes: usize) {
         self.streams.entry(stream).or_default().sent += bytes as u64;
         self.connection.sent += bytes as u64;
     }
 
-    /// Notes credit that the peer gave to a stream, or to the connection (0).
+    /// Records credit that the peer gave to a stream, or to the connection (0).
     pub(crate) fn gives(&mut self, stream: u32, bytes: u32) {
         let flow = if stream == 0 { &mut self.connection } else { self.streams.entry(stream).or_default() };
         flow.given += u64::from(bytes);
     }
 
-    /// Notes SETTINGS with another size of streams' windows.
+    /// Records that the peer sent SETTINGS with another window size for streams.
     pub(crate) fn resizes(&mut self, size: u32) {
         self.sizes.push_back(size.into());
     }
@@ -132,7 +132,7 @@ impl Wire {
         }
     }
 
-    /// The gateway, which has just sent bytes, keeps to the window of a stream, or of the connection (0).
+    /// Checks that the gateway's bytes so far fit the window of a stream, or of the connection (0).
     fn check_window(&mut self, id: u32, size: u64, wrong: &mut Vec<Wrong>) {
         let flow = if id == 0 { self.connection } else { self.streams.get(&id).copied().unwrap_or_default() };
         let Flow { received, given, .. } = flow;
@@ -143,7 +143,7 @@ impl Wire {
         }
     }
 
-    /// Notes a GOAWAY. `waits`: the peer waits for a stream up to `last`.
+    /// Records a GOAWAY. `waits`: the peer waits for a stream up to `last`.
     pub(crate) fn goes_away(&mut self, last: u32, code: ErrorCode, waits: bool, wrong: &mut Vec<Wrong>) {
         let before = self.last.replace(last);
         if before.is_some_and(|before| before < last) {

@@ -1,4 +1,4 @@
-//! The behaviour of an origin that speaks HTTP/2, drawn for each connection, and its faults, drawn for each request.
+//! The behaviour of an HTTP/2 origin, drawn per connection, and its faults, drawn per request.
 
 use crate::plan::Plan;
 use crate::world::World;
@@ -8,17 +8,17 @@ use weir_http2::ErrorCode;
 /// An origin's behaviour on one connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Behaviour {
-    /// It sends its SETTINGS, and all that follows, no sooner.
+    /// The earliest instant for its SETTINGS and all other frames.
     pub(super) speaks_at: Duration,
     /// The limit of concurrent streams in its first SETTINGS.
     pub(super) most_streams: Option<u32>,
-    /// It lowers that limit after this many requests.
+    /// Lowers that limit after this many requests.
     pub(super) shrinks_after: Option<u64>,
-    /// It refuses streams beyond its limit until the gateway has acknowledged it.
+    /// Refuses streams beyond its limit until the gateway has acknowledged the limit.
     pub(super) refuses: bool,
     /// The initial window of its streams.
     pub(super) window: u32,
-    /// Its connection's window stays at the initial 65,535 bytes.
+    /// Leaves its connection's window at the initial 65,535 bytes.
     pub(super) has_narrow_connection: bool,
     /// Gives credit once half of a window is used up.
     pub(super) hoards: bool,
@@ -28,27 +28,27 @@ pub(crate) struct Behaviour {
     pub(super) trickles: bool,
     /// Pads the first frames of bodies.
     pub(super) pads: bool,
-    /// Sends frames without effect, and other windows.
+    /// Sends frames without effect, and changes windows.
     pub(super) fidgets: bool,
-    /// Begins responses after up to this many milliseconds, and so in any order.
+    /// Starts responses after up to this many milliseconds, and so in any order.
     pub(super) dawdles: Option<u64>,
     /// Announces its end with GOAWAY, in two steps, after this many requests.
     pub(super) goes_away_after: Option<u64>,
-    /// Ends the connection if it is idle at this instant, with GOAWAY or without.
+    /// Closes the connection if it is idle at this instant, with or without GOAWAY.
     pub(super) idle_until: Option<Duration>,
-    /// Sends some responses before the whole request.
+    /// Sends some responses before it has received the whole request.
     pub(super) hastens: bool,
     pub(super) tunnels: Tunnels,
 }
 
-/// Whether an origin's SETTINGS say that it takes tunnels.
+/// Whether an origin's SETTINGS allow tunnels (extended CONNECT).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tunnels {
-    /// The first SETTINGS say so.
+    /// The first SETTINGS allow tunnels.
     Taken,
-    /// SETTINGS after this many requests say so.
+    /// SETTINGS after this many requests allow tunnels.
     TakenAfter(u64),
-    /// None do.
+    /// No SETTINGS allow tunnels.
     NotTaken,
 }
 
@@ -61,29 +61,29 @@ pub(super) enum Fault {
     ResetWithin(ErrorCode),
     /// Refuses the stream.
     Refuse,
-    /// Sends GOAWAY with a last stream below this one, and serves the others.
+    /// Sends GOAWAY with a last stream below this one, and serves the remaining streams.
     GoAway,
-    /// As `GoAway`, and closes the connection at once.
+    /// As `GoAway`, but closes the connection at once.
     GoAwayAndClose,
     /// Closes the connection without GOAWAY.
     End,
-    /// Closes it within the response.
+    /// Closes the connection within the response.
     EndWithin,
     /// Resets the connection without a response.
     Abort,
-    /// Resets it within the response.
+    /// Resets the connection within the response.
     AbortWithin,
     /// Sends a malformed head.
     BadHead,
     /// Sends a body that is shorter than its `content-length`.
     Short,
-    /// Sends a frame that breaks a rule of the connection.
+    /// Sends a frame that is a connection error.
     BadFrame,
     /// Never responds.
     Silence,
     /// Never responds, and gives no credit.
     Stall,
-    /// Neither reads nor sends on the connection any more.
+    /// Stops reading and sending on the connection.
     Mute,
 }
 
@@ -113,7 +113,7 @@ const FAULTS: [Fault; 20] = [
 impl Fault {
     /// A random fault.
     pub(super) fn by_chance(world: &mut World) -> Self {
-        // The connection is of no use afterwards, so this one is rare.
+        // This fault makes the connection useless, so it is rare.
         match world.below(40) {
             0 => Self::Mute,
             _ => FAULTS[world.below(FAULTS.len() as u64) as usize],
@@ -139,7 +139,7 @@ impl Behaviour {
             1 if is_faulty => Tunnels::TakenAfter(world.below(6)),
             _ => Tunnels::Taken,
         };
-        // Other settings change the windows.
+        // An origin that changes its settings also changes its windows.
         let (fidgets, hoards) = (world.below(3) == 0, world.below(4) > 0);
         Self {
             speaks_at,
@@ -162,7 +162,7 @@ impl Behaviour {
         }
     }
 
-    /// A random size of a stream's window.
+    /// A random window size for its streams.
     pub(super) fn window(world: &mut World) -> u32 {
         match world.below(4) {
             0 => 300 + world.below(2000) as u32,

@@ -1,4 +1,4 @@
-//! Frames about the connection: credit, settings, and frames without effect.
+//! Control frames: credit, settings, and frames without effect.
 
 use super::H2Origin;
 use super::behaviour::{Behaviour, Tunnels};
@@ -20,7 +20,7 @@ impl H2Origin {
         }
     }
 
-    /// Lowers the limit of streams, if its time has come.
+    /// Lowers the limit of streams once enough requests have arrived.
     pub(super) fn shrink(&mut self, world: &mut World, ledger: &mut Ledger) {
         if self.behaviour.shrinks_after.is_none_or(|after| self.requests < after) {
             return;
@@ -34,7 +34,7 @@ impl H2Origin {
         self.wire.resizes(self.window);
     }
 
-    /// Says that the origin takes tunnels, if its time has come.
+    /// Announces support for tunnels once enough requests have arrived.
     pub(super) fn take_tunnels(&mut self, ledger: &mut Ledger) {
         let Tunnels::TakenAfter(requests) = self.behaviour.tunnels else { return };
         if self.requests < requests || self.takes_tunnels_from.is_some() {
@@ -48,12 +48,12 @@ impl H2Origin {
         self.wire.resizes(self.window);
     }
 
-    /// Sends a frame at random that changes nothing, or only the windows.
+    /// Sends a random frame that changes nothing, or only the windows.
     pub(super) fn say_without_effect(&mut self, world: &mut World) {
         if !self.behaviour.fidgets || self.streams.is_empty() || world.now < self.fidgets_again {
             return;
         }
-        // The gateway tolerates any number of such frames, if there are few at once.
+        // The gateway tolerates any number of such frames, unless there are many at once.
         self.fidgets_again = world.now + Duration::from_millis(100 + world.below(2000));
         self.settle();
         match world.below(4) {
@@ -72,7 +72,7 @@ impl H2Origin {
         }
     }
 
-    /// Appends control frames, which must precede later ones.
+    /// Appends the pending control frames, which must precede later frames.
     pub(super) fn settle(&mut self) {
         self.connection.settle(&mut self.out);
     }

@@ -11,16 +11,16 @@ use weir_http2::frame::{self, Kind};
 
 /// The effect of a fault before the response.
 pub(super) enum Failed {
-    /// The response begins all the same.
+    /// The response starts despite the fault.
     Responds,
-    /// The stream remains open, and nothing follows.
+    /// The stream remains open without further frames.
     Silent,
-    /// The stream is closed, or forgotten.
+    /// The stream is closed or removed.
     Gone,
 }
 
 impl H2Origin {
-    /// Commits the part of a fault that precedes the response.
+    /// Executes the part of a fault that precedes the response.
     pub(super) fn fail(
         &mut self,
         stream: &mut Stream,
@@ -78,7 +78,7 @@ impl H2Origin {
         Failed::Gone
     }
 
-    /// Sends a GOAWAY with a last stream below this one, if no later one was processed. Returns whether it did.
+    /// Sends a GOAWAY with a last stream below this one, unless a later one was processed. Returns whether it was sent.
     fn cut(&mut self, stream: &Stream, world: &mut World, ledger: &mut Ledger) -> bool {
         let last = self.processed;
         // The last stream never grows, and the protocol state sends the second GOAWAY of a drain on its own.
@@ -86,7 +86,7 @@ impl H2Origin {
         if last > stream.no.get() || !is_possible {
             return false;
         }
-        // Streams between the last processed one and this one may or may not be accepted.
+        // The origin may or may not accept streams between the last processed one and this one.
         let last = last.max(stream.no.get().saturating_sub(1 + 2 * world.below(4) as u32));
         let code = if world.below(3) == 0 { ErrorCode::ENHANCE_YOUR_CALM } else { ErrorCode::NO_ERROR };
         ledger.note(|| format!("origin {} sends GOAWAY({last}): {}", self.peer.link, code.name()));
@@ -100,7 +100,7 @@ impl H2Origin {
         true
     }
 
-    /// Ends a response within its body.
+    /// Breaks off a response within its body.
     pub(super) fn break_off(&mut self, stream: &mut Stream, fault: Fault, ledger: &mut Ledger) {
         ledger.note(|| format!("origin {} breaks #{} off: {fault:?}", self.peer.link, stream.id));
         stream.phase = Phase::Silent;

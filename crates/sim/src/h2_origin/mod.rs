@@ -1,4 +1,4 @@
-//! An origin that speaks HTTP/2: many requests at once on one connection, responses in any order, and faults.
+//! An HTTP/2 origin: concurrent requests on one connection, responses in any order, and faults.
 
 mod behaviour;
 mod control;
@@ -32,18 +32,18 @@ pub(crate) struct H2Origin {
     state: State,
     /// Requests received.
     requests: u64,
-    /// The highest stream with a response, or that was reset without one.
+    /// The highest stream that has got a response or was reset without one.
     processed: u32,
     streams: Vec<Stream>,
     /// Credit to give.
     credits: Vec<Credit>,
-    /// Bytes received on the connection, if its window is narrow, with credit given or planned.
+    /// Bytes received on the connection with credit given or planned, if its window is narrow.
     credited: u64,
     /// The size of streams' windows in the latest SETTINGS.
     window: u32,
     /// The limit of concurrent streams in each SETTINGS frame sent.
     limits: Vec<Option<u32>>,
-    /// The number of SETTINGS frames, the one included that says that the origin takes tunnels.
+    /// The number of SETTINGS frames up to and including the first one that allows tunnels.
     takes_tunnels_from: Option<usize>,
     /// Frames to send.
     out: Vec<u8>,
@@ -51,11 +51,11 @@ pub(crate) struct H2Origin {
     said: usize,
     /// The origin does nothing before this instant.
     wake: Duration,
-    /// It sends no frame without effect before this instant.
+    /// The origin sends no frame without effect before this instant.
     fidgets_again: Duration,
-    /// The gateway may end the connection because of a violated rule.
+    /// The origin has violated a rule, so the gateway may close the connection.
     has_broken_rules: bool,
-    /// It resets the connection with the next frames.
+    /// The origin resets the connection with the next frames.
     aborts: bool,
     /// The origin has closed its connection.
     pub(crate) is_done: bool,
@@ -67,12 +67,12 @@ enum State {
     Open,
     /// GOAWAY was sent in two steps.
     Draining,
-    /// GOAWAY with this last stream was sent, whatever was open.
+    /// GOAWAY with this last stream was sent, regardless of open streams.
     Cut(u32),
-    /// The origin ends its stream, and discards what arrives until the gateway has ended its own: a connection that is
-    /// closed before unread bytes is reset, and loses the last responses.
+    /// The origin has ended its stream, and discards input until the gateway has ended its own: closing a connection
+    /// with unread bytes resets it, and loses the last responses.
     Lingering,
-    /// The origin ends its stream, then closes.
+    /// The origin ends its stream, and then closes the connection.
     Closing,
 }
 
@@ -95,7 +95,7 @@ impl H2Origin {
         let usual = Config::default();
         // A server must not announce that it may push.
         let settings = Settings { enable_push: true, max_concurrent_streams: None, ..usual.settings };
-        // `Wire` checks windows, which change during a connection; `count` checks the number of streams.
+        // `Wire` checks the windows, which may change during the connection; `count` checks the number of streams.
         let roomy = Settings { initial_window_size: ANY_STREAM, enable_connect_protocol: true, ..settings };
         // Clients that send single bytes make the gateway send small frames.
         let budgets = Budgets { empty_data: u32::MAX, ..usual.budgets };
@@ -168,7 +168,7 @@ impl H2Origin {
         }
     }
 
-    /// Sends and receives what is possible now.
+    /// Sends and receives as much as possible now.
     pub(crate) fn poll(&mut self, world: &mut World, ledger: &mut Ledger) {
         if self.is_done {
             return;
@@ -206,7 +206,7 @@ impl H2Origin {
         self.limits.last().copied().flatten()
     }
 
-    /// Begins to end the connection after enough requests or time, and ends it after the last response.
+    /// Starts to close the connection after enough requests or time, and closes it after the last response.
     fn end(&mut self, world: &mut World, ledger: &mut Ledger) {
         let is_idle = self.streams.is_empty() && self.peer.is_flushed();
         if self.state == State::Open
@@ -253,7 +253,7 @@ impl H2Origin {
         }
     }
 
-    /// Whether the origin neither reads nor sends another frame.
+    /// Whether the origin has stopped reading and sending frames.
     fn is_ending(&self) -> bool {
         matches!(self.state, State::Lingering | State::Closing)
     }

@@ -1,4 +1,4 @@
-//! Requests: each event of the connection is checked and belongs to one stream.
+//! Reading requests: checks each event of the connection and assigns it to a stream.
 
 use super::behaviour::Fault;
 use super::stream::{Phase, Stream};
@@ -14,10 +14,10 @@ use weir_http::Method;
 use weir_http2::{ErrorCode, Event, Part, StreamNo};
 
 impl H2Origin {
-    /// Processes all that was received.
+    /// Processes all received bytes.
     pub(super) fn read(&mut self, world: &mut World, ledger: &mut Ledger) {
         let mut input = std::mem::take(&mut self.peer.input);
-        // Parsing joins the fragments of heads in place.
+        // Parsing joins the fragments of heads in place, so keep a copy.
         let raw = input.clone();
         let mut at = 0;
         while !self.is_ending() {
@@ -48,7 +48,7 @@ impl H2Origin {
         }
     }
 
-    /// Plans credit for all DATA on the connection, that of streams which were reset included.
+    /// Plans credit for all DATA on the connection, including that of reset streams.
     fn owe_connection(&mut self, world: &mut World) {
         let owed = self.wire.received() - self.credited;
         if owed == 0 || (self.behaviour.hoards && owed < u64::from(INITIAL_WINDOW) / 2) {
@@ -107,12 +107,12 @@ impl H2Origin {
                     ledger.violation(Invariant::Messages, what);
                 }
             }
-            // Bodies are sent as far as windows allow at each poll.
-            Event::Room { .. } | Event::Settings | Event::Pong => {}
+            // Each poll sends as much of the bodies as the windows allow.
+            Event::Room { .. } | Event::Settings | Event::Pong | Event::Pause => {}
         }
     }
 
-    /// The value of a field of the head received last; empty if there is none.
+    /// The value of a field in the last received head; empty if absent.
     fn field(&self, name: &str) -> String {
         let of = |span: weir_http::Span| String::from_utf8_lossy(span.of(&self.head.bytes)).into_owned();
         let mut fields = self.head.fields.iter();
@@ -121,14 +121,14 @@ impl H2Origin {
     }
 
     fn head(&mut self, no: StreamNo, end: bool, world: &mut World, ledger: &mut Ledger) {
-        // A GOAWAY in transit says that this request is not processed.
+        // A GOAWAY in transit tells the gateway that this request is not processed.
         if matches!(self.state, State::Cut(last) if no.get() > last) {
             return;
         }
         self.count(no, ledger);
         let open = self.streams.len() + 1;
         if self.limit().is_some_and(|most| open > most as usize) && self.behaviour.refuses {
-            // The gateway does not know the limit yet, or is at fault, which `count` has reported.
+            // Either the gateway does not know the limit yet, or it violates the limit, which `count` has reported.
             self.connection.reset(no, ErrorCode::REFUSED_STREAM);
             self.connection.release(no);
             return ledger.note(|| format!("origin {} refuses stream {}", self.peer.link, no.get()));
@@ -169,8 +169,8 @@ impl H2Origin {
         }
     }
 
-    /// The method of the head received last: that of HTTP/1.1 if it asks for a tunnel, which the gateway may send only once
-    /// it knows that the origin takes tunnels.
+    /// The method of the last received head. A request for a tunnel has the method of the HTTP/1.1 upgrade; the gateway
+    /// may send one only once it knows that the origin allows tunnels.
     fn method(&self, no: StreamNo, ledger: &mut Ledger) -> Method {
         if self.head.protocol.is_none() {
             return self.head.method;
@@ -187,7 +187,7 @@ impl H2Origin {
         }
     }
 
-    /// Checks the number of streams, with a new one, against the limits that the gateway knows.
+    /// Checks the number of streams, including a new one, against the limits that the gateway knows.
     fn count(&mut self, no: StreamNo, ledger: &mut Ledger) {
         let (link, open) = (self.peer.link, self.streams.len() + 1);
         let known = self.limits.iter().take(self.wire.acknowledged()).next_back().copied().flatten();
@@ -203,7 +203,7 @@ impl H2Origin {
         }
     }
 
-    /// Draws the response to a request: the correct one, an error or a fault; now or later.
+    /// Draws the response to a request (the correct one, an error or a fault) and its time.
     fn choose_response(&mut self, stream: &mut Stream, world: &mut World, ledger: &mut Ledger) {
         let site = self.site;
         if site.errors > 0 && world.below(1000) < site.errors {
@@ -211,7 +211,7 @@ impl H2Origin {
             (stream.error, stream.answer) = (Some(error), error.answer);
         }
         stream.fault = (world.below(1000) < site.badness).then(|| Fault::by_chance(world));
-        // Only a length tells that a body is too short.
+        // Without a length, the gateway cannot detect a short body.
         let has_length = matches!(stream.answer, Answer::Length(length) if length > 0);
         stream.fault = stream.fault.filter(|fault| *fault != Fault::Short || has_length);
         if stream.fault == Some(Fault::Stall) {
@@ -219,7 +219,7 @@ impl H2Origin {
         }
         let has_body = stream.length > 0;
         stream.is_early = has_body && self.behaviour.hastens && world.below(3) == 0;
-        // A fault does not wait for the whole request either.
+        // A fault may also precede the end of the request.
         stream.is_early |= has_body && stream.fault.is_some() && world.below(2) == 0;
         stream.is_early |= stream.switch.is_some();
         let delay = self.behaviour.dawdles.map_or(0, |most| world.below(most));
@@ -239,7 +239,7 @@ impl H2Origin {
         stream.note_begin(self.said + self.out.len(), ledger);
     }
 
-    /// Takes a part of a body; credit for it is due now or later.
+    /// Receives a part of a body; credit for it is due now or later.
     fn data(&mut self, no: StreamNo, data: &[u8], flow: u32, world: &mut World, ledger: &mut Ledger) {
         let at = self.credit_at(world);
         let (hoards, window) = (self.behaviour.hoards, self.behaviour.window);

@@ -1,4 +1,4 @@
-//! Responses: heads, bodies and trailers, in any order of the streams.
+//! Sending responses: heads, bodies and trailers, with the streams in any order.
 
 use super::H2Origin;
 use super::behaviour::Fault;
@@ -10,7 +10,7 @@ use crate::world::World;
 use weir_http2::Part;
 
 impl H2Origin {
-    /// Sends what is due, in a random order of the streams.
+    /// Sends what is due, for the streams in random order.
     pub(super) fn respond(&mut self, world: &mut World, ledger: &mut Ledger) {
         for at in (1..self.streams.len()).rev() {
             let with = world.below(at as u64 + 1) as usize;
@@ -24,7 +24,7 @@ impl H2Origin {
             }
             let mut stream = self.streams.remove(at);
             if self.begin(&mut stream, world, ledger) {
-                // A GOAWAY may have dropped others.
+                // A GOAWAY may have dropped other streams.
                 at = at.min(self.streams.len());
                 self.streams.insert(at, stream);
                 at += 1;
@@ -34,7 +34,7 @@ impl H2Origin {
         self.release_ended();
     }
 
-    /// Begins a response or commits its fault; returns whether the stream remains open.
+    /// Starts a response or executes its fault; returns whether the stream remains open.
     fn begin(&mut self, stream: &mut Stream, world: &mut World, ledger: &mut Ledger) -> bool {
         if let Some(fault) = stream.fault {
             ledger.note(|| format!("origin {} answers #{} badly: {fault:?}", self.peer.link, stream.id));
@@ -84,7 +84,7 @@ impl H2Origin {
         }
     }
 
-    /// Sends parts of bodies once the network has taken the earlier ones.
+    /// Sends more of the bodies once the network has taken the earlier frames.
     fn send_bodies(&mut self, world: &mut World, ledger: &mut Ledger) {
         if !self.peer.is_flushed() {
             return;
@@ -136,16 +136,18 @@ impl H2Origin {
         }
     }
 
-    /// Forgets streams that have ended: in both directions, or with a response whose request is of no use any more.
+    /// Removes streams that have ended in both directions, or whose response is complete if the origin does not need
+    /// the rest of the request.
     pub(super) fn release_ended(&mut self) {
         let patience = self.behaviour.trickles;
         let is_over = |stream: &mut Stream| stream.is_over() || (stream.phase == Phase::Ended && !patience);
         for stream in self.streams.extract_if(.., is_over) {
-            // With NO_ERROR, if the request is not complete.
+            // An incomplete request is reset with NO_ERROR.
             self.connection.release(stream.no);
         }
     }
 }
 
-/// Padding counts, and the connection does not know of it: a padded body must fit the initial window.
+/// Padding uses the window, but the protocol state does not count it. So a padded body must fit into the initial
+/// window.
 const MOST_PADDED: usize = 40_000;

@@ -10,16 +10,16 @@ use weir_http::Method;
 use weir_http2::StreamNo;
 use weir_http2::hpack::Encoder;
 
-/// A request and its response, so far.
+/// A request, and its response so far.
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) no: StreamNo,
-    /// The ID of its request.
+    /// The ID of the request.
     pub(super) id: usize,
     /// The number of this arrival, from 0.
     pub(super) attempt: usize,
     pub(super) method: Method,
-    /// The length of the request's body, and the received bytes of it.
+    /// The length of the request's body, and the received bytes.
     pub(super) length: usize,
     pub(super) got: Vec<u8>,
     /// The request is complete.
@@ -30,14 +30,14 @@ pub(super) struct Stream {
     /// The error to send instead.
     pub(super) error: Option<Failure>,
     pub(super) fault: Option<Fault>,
-    /// The switch of protocols that it asks for.
+    /// The requested switch of protocols.
     pub(super) switch: Option<Switch>,
     /// The response does not wait for the whole request.
     pub(super) is_early: bool,
     /// A response without a length ends with a trailer.
     pub(super) has_trailers: bool,
     pub(super) phase: Phase,
-    /// The response's body, and the bytes of it that were sent.
+    /// The response's body, and the number of bytes sent.
     pub(super) body: Vec<u8>,
     pub(super) sent: usize,
     /// Frames of the body to pad.
@@ -47,11 +47,11 @@ pub(super) struct Stream {
 /// The state of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// The head follows at this instant, if the request is whole or the response early.
+    /// The head is due at this instant, once the request is complete or if the response is early.
     Due(Duration),
     Body,
     Ended,
-    /// Nothing follows.
+    /// No frame follows.
     Silent,
     /// The stream was reset.
     Gone,
@@ -82,7 +82,7 @@ impl Stream {
         }
     }
 
-    /// Whether the response's head is to be sent now.
+    /// Whether the response's head can be sent now.
     pub(super) fn is_due(&self, now: Duration) -> bool {
         matches!(self.phase, Phase::Due(at) if at <= now) && (self.is_whole || self.is_early)
     }
@@ -95,7 +95,7 @@ impl Stream {
         }
     }
 
-    /// Whether nothing follows in either direction.
+    /// Whether the stream has ended in both directions.
     pub(super) fn is_over(&self) -> bool {
         self.phase == Phase::Gone || (self.is_whole && self.phase == Phase::Ended)
     }
@@ -105,13 +105,13 @@ impl Stream {
         self.switch.filter(|_| self.answer == Answer::Switch)
     }
 
-    /// Whether bytes of the body are to be sent now. Some tunnels wait for the client's end.
+    /// Whether bytes of the body can be sent now. Some tunnels wait until the client has ended its direction.
     pub(super) fn may_send(&self) -> bool {
         self.phase == Phase::Body
             && (self.is_whole || self.tunnel().is_none_or(|tunnel| tunnel.order != Order::Replies))
     }
 
-    /// Whether the response ends behind the last byte of its body, whether or not the request is whole.
+    /// Whether the response may end after the last byte of its body. Some tunnels first wait for the client's end.
     pub(super) fn may_end(&self) -> bool {
         self.is_whole || self.tunnel().is_none_or(|tunnel| tunnel.order == Order::AtOnce)
     }
@@ -144,7 +144,7 @@ impl Stream {
         self.has_trailers && self.method != Method::Head && matches!(self.answer, Answer::Chunked(_))
     }
 
-    /// Writes the response's head. `numbered`: with the number of the attempt.
+    /// Writes the response's head; `numbered` adds the number of the attempt.
     pub(super) fn write_head(&self, numbered: bool, to: &mut Encoder<'_>) {
         if self.fault == Some(Fault::BadHead) {
             return to.field(b"x y", b"");
@@ -173,7 +173,7 @@ impl Stream {
         }
     }
 
-    /// Records that the origin tells the gateway that it has not processed the request.
+    /// Records that the origin reports the request as not processed.
     pub(super) fn note_unprocessed(&self, ledger: &mut Ledger) {
         if let Some(arrival) = ledger.arrival(self.id, self.attempt)
             && let Some(stream) = &mut arrival.stream

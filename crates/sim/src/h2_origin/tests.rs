@@ -1,4 +1,4 @@
-//! The origin and a client of the same protocol library, without a gateway.
+//! Tests of the origin with a client that uses the same protocol library, without a gateway.
 
 use super::behaviour::Fault;
 use super::*;
@@ -21,7 +21,7 @@ struct Got {
     is_whole: bool,
     reset: Option<ErrorCode>,
     is_dropped: bool,
-    /// The rest of the request.
+    /// The unsent part of the request.
     rest: Vec<u8>,
     is_sent: bool,
 }
@@ -71,7 +71,7 @@ impl Duel {
         }
     }
 
-    /// Runs until nothing happens any more.
+    /// Runs until nothing more happens.
     fn run(&mut self) {
         for _ in 0..200_000 {
             let before = self.world.moves;
@@ -203,7 +203,7 @@ impl Duel {
                 }
             }
             Event::Rejected { .. } => unreachable!("a client"),
-            Event::Room { .. } | Event::Settings | Event::Pong => {}
+            Event::Room { .. } | Event::Settings | Event::Pong | Event::Pause => {}
         }
     }
 
@@ -237,7 +237,7 @@ fn each_response_is_whole_on_every_network() {
     for seed in 0..60 {
         let plan = if seed % 2 == 0 { Plan::plain() } else { Plan::rough() };
         let mut duel = Duel::new(seed, &plan, asks(seed, 20));
-        // Requests that a drain leaves over would need another connection.
+        // A drain would leave requests that need another connection.
         duel.origin.behaviour.goes_away_after = None;
         duel.run();
         assert_eq!(duel.ledger.violations, Vec::<String>::new(), "seed {seed}");
@@ -258,7 +258,7 @@ fn each_response_is_whole_on_every_network() {
     assert!(trailers > 50, "{trailers}");
 }
 
-/// Without a gateway in between, each request still has one outcome, unless the origin is silent.
+/// Even without a gateway in between, each request has exactly one outcome, unless the origin is silent.
 #[test]
 fn faults_end_streams_as_they_say() {
     let (mut unprocessed, mut resets, mut ends) = (0, 0, 0);

@@ -18,7 +18,7 @@ pub(super) struct Request {
     awaits: Awaits,
 }
 
-/// The part of the response that decides.
+/// The part of the response that decides the check.
 #[derive(Debug)]
 enum Awaits {
     /// The status of the final head.
@@ -28,7 +28,7 @@ enum Awaits {
 }
 
 impl Request {
-    /// A GET request. Errors: the connection takes none.
+    /// A GET request. Errors: the connection accepts no request.
     pub(super) fn get(scheme: Scheme, host: &str, path: &str) -> Result<Self, Closed> {
         let request = Message { scheme, host, method: "GET", path, fields: &[], body: &[] };
         Self::new(&request, Awaits::Head)
@@ -56,13 +56,13 @@ impl Request {
         };
         connection.head(stream, part, write, &mut out)?;
         if !body.is_empty() {
-            // It is shorter than the initial windows.
+            // The body is shorter than the initial windows.
             connection.data(stream, body, true, &mut out)?;
         }
         Ok(Self { input: Vec::new(), connection, stream, head: Head::new(), out, awaits })
     }
 
-    /// Sends the request, and what the connection has to say. Errors: the connection failed.
+    /// Sends the request, and pending frames of the connection. Errors: the connection failed.
     pub(super) fn send(&mut self, transport: &mut Transport, wire: &mut Wire) -> Result<(), Fault> {
         self.connection.settle(&mut self.out);
         match std::mem::take(&mut self.out) {
@@ -71,12 +71,11 @@ impl Request {
         }
     }
 
-    /// Ends the connection after a result: with RST_STREAM if the response is incomplete, GOAWAY and the end of the
-    /// stream.
+    /// Closes the connection after a result, with GOAWAY, and RST_STREAM if the response is incomplete.
     pub(super) fn close(&mut self, transport: &mut Transport, wire: &mut Wire) {
         self.connection.release(self.stream);
         self.connection.close();
-        // The result is known: a server that has closed first does not change it.
+        // The result is known, so a failure here does not matter.
         let _ = self.send(transport, wire).and_then(|()| transport.finish(wire));
     }
 
@@ -132,7 +131,7 @@ impl Request {
             Event::GoAway { last, code } if *last < self.stream.get() => {
                 failed(format!("the server refused the request with GOAWAY: {}", code.name()))
             }
-            Event::GoAway { .. } | Event::Room { .. } | Event::Settings | Event::Pong => None,
+            Event::GoAway { .. } | Event::Room { .. } | Event::Settings | Event::Pong | Event::Pause => None,
         }
     }
 }

@@ -149,7 +149,7 @@ impl Connection {
                 self.resume_senders(None, context);
             }
             Event::Room { stream } => self.resume_senders(*stream, context),
-            Event::Pong | Event::Rejected { .. } => {}
+            Event::Pong | Event::Pause | Event::Rejected { .. } => {}
         }
     }
 
