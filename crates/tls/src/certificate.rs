@@ -34,8 +34,8 @@ struct Chain {
 }
 
 impl Certificate {
-    /// Loads a certificate and its key, and judges its OCSP response by the time of `clock`. Errors: a file is unreadable
-    /// or has other content, or the key does not match the certificate.
+    /// Loads a certificate and its key, and checks its OCSP response at the time of `clock`. Errors: a file is
+    /// unreadable or has invalid content, or the key does not match the certificate.
     pub fn load(identity: &Identity, clock: &dyn TimeProvider) -> Result<Self, SettingsError> {
         let provider = aws_lc_rs::default_provider();
         let certified = identity.load(&provider)?;
@@ -43,7 +43,7 @@ impl Certificate {
         Self::new(certified, identity.origin(), response, None)
     }
 
-    /// A certificate from its parts. `origin`: the file of the chain, or its substitute.
+    /// A certificate from its parts. `origin`: the file of the chain, or a name for PEM in memory.
     pub(crate) fn new(
         certified: CertifiedKey,
         origin: String,
@@ -66,9 +66,10 @@ impl Certificate {
         })))
     }
 
-    /// Prepares the key, and those of all clones, to sign with `curves` beside AWS-LC; reads `identity` again for that, which
-    /// the certificate was loaded from. Does nothing if that is done or if AWS-LC signs. Errors: as for [`Certificate::load`],
-    /// this process cannot use the curves, or another certificate has replaced this one in the files.
+    /// Prepares the key for all clones to sign with `curves`, in addition to AWS-LC. Reads `identity`, the source of
+    /// the certificate, again. Does nothing if the key is already prepared or AWS-LC signs. Errors: those of
+    /// [`Certificate::load`], this process cannot use the curves, or another certificate has replaced this one in the
+    /// files.
     pub fn prepare(&self, identity: &Identity, curves: Curves) -> Result<(), SettingsError> {
         if self.is_prepared(curves) {
             return Ok(());
@@ -81,8 +82,8 @@ impl Certificate {
         self.prepare_key(&key, curves)
     }
 
-    /// As [`Certificate::prepare`], from the copy of the key in a portable certificate. Errors: also, the certificate is not
-    /// portable.
+    /// As [`Certificate::prepare`], from the copy of the key in a portable certificate. Also fails if the certificate
+    /// is not portable.
     pub(crate) fn prepare_copy(&self, curves: Curves) -> Result<(), SettingsError> {
         match self.key_copy() {
             _ if self.is_prepared(curves) => Ok(()),
@@ -100,7 +101,7 @@ impl Certificate {
         if let Some(ifma) = curves.signatures()?
             && let Some(key) = curves::signing_key(ifma, key.der(), &chain.bare.key).map_err(refused)?
         {
-            // Another thread may have been faster, with the same key.
+            // Another thread may have set it first, with the same key.
             let _ = self.0.signs_with_ifma.set(chain.with_key(Arc::new(NotingKey(key))));
         }
         Ok(())
@@ -126,7 +127,7 @@ impl Certificate {
         self.bare().cert == other.bare().cert
     }
 
-    /// Without an OCSP response. AWS-LC signs.
+    /// The chain without an OCSP response, signed for by AWS-LC.
     pub(crate) fn bare(&self) -> &Arc<CertifiedKey> {
         &self.0.signs_with_aws_lc.bare
     }
@@ -136,7 +137,8 @@ impl Certificate {
         self.0.key.as_ref()
     }
 
-    /// With its OCSP response if that is valid at the time of `clock`. Signs with `curves` if it is prepared for them.
+    /// The chain with its OCSP response if that is valid at the time of `clock`. Signs with `curves` if prepared for
+    /// them.
     pub(crate) fn certified(&self, curves: Curves, clock: &dyn TimeProvider) -> &Arc<CertifiedKey> {
         let Loaded { signs_with_aws_lc, signs_with_ifma, presented, key: _ } = &*self.0;
         let of_ifma = signs_with_ifma.get().filter(|_| curves.has_own_signatures());

@@ -3,7 +3,7 @@
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::{SignatureScheme, SupportedProtocolVersion};
 
-use crate::names::joined;
+use crate::setting_names::joined;
 use crate::unbuffered::{RECORD_HEADER, RECORD_PLAINTEXT};
 use crate::{Curves, Group, OfferError, SettingsError, Signature, Suite, Version, key_schedule};
 
@@ -51,8 +51,8 @@ impl Parameters {
     }
 }
 
-/// The schemes that a client with these suites offers: the configured `signatures`, or without any, all
-/// `supported` ones.
+/// The schemes that a client with these suites offers: the configured `signatures`, or all `supported` ones if none are
+/// configured.
 pub(crate) fn offered(
     signatures: &[Signature],
     suites: &[Suite],

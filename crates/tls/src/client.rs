@@ -19,7 +19,7 @@ use crate::{
     UnknownName, Version, unbuffered,
 };
 
-/// Enough for the connections that one core starts at the same moment.
+/// Enough for the connections that one core starts at once.
 const SESSIONS_PER_NAME: usize = 64;
 
 /// The parameters that a client offers, and the CAs it trusts.
@@ -31,8 +31,8 @@ pub struct ClientSettings {
     pub versions: Vec<Version>,
     /// The suites offered, most preferred first. Default: [`Suite::ALL`].
     pub suites: Vec<Suite>,
-    /// The groups offered, most preferred first. The client sends a key share for the first, or for the
-    /// server's last choice. Default: [`Group::DEFAULT`].
+    /// The groups offered, most preferred first. The client sends a key share for the first group, or for the one that
+    /// the server chose last time. Default: [`Group::DEFAULT`].
     pub groups: Vec<Group>,
     /// The implementation of curve arithmetic. Default: AWS-LC.
     pub curves: Curves,

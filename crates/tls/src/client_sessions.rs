@@ -1,5 +1,4 @@
-//! The client's sessions: one store per core, so that its lock, which rustls requires for `Sync`, is never
-//! contended.
+//! The client's sessions: one store per core. rustls requires a lock (`Sync`), which is therefore never contended.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -45,7 +44,7 @@ pub(crate) struct Lender {
     pub(crate) lending: Lending,
 }
 
-/// `order` has each key of `names` once, oldest first.
+/// `order` contains each key of `names` once, oldest first.
 #[derive(Default)]
 struct Names {
     names: HashMap<ServerName<'static>, Remembered>,

@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 use weir_ifma::{Ifma, p256, x25519 as ladder};
 
 use crate::UnknownName;
-use crate::names::find;
+use crate::setting_names::find;
 
 /// The implementation of X25519 and of signatures by ECDSA P-256. AWS-LC does all other cryptography, and
 /// verifies all signatures.
@@ -66,8 +66,8 @@ impl Curves {
         }
     }
 
-    /// Checks that this process can use them. The first call for each half runs its self-test. Errors: the processor
-    /// lacks instructions or is slower with them, or the self-test failed.
+    /// Checks that this process can use these curves. The first call for key exchange and for signatures runs a
+    /// self-test. Errors: the processor lacks instructions or is slower with them, or the self-test failed.
     pub fn check(self) -> Result<(), CurvesError> {
         self.exchange()?;
         self.signatures()?;
@@ -101,7 +101,7 @@ impl Curves {
     }
 }
 
-/// The permit for a half of weir-ifma in this process.
+/// The permit to use weir-ifma for key exchange or for signatures in this process.
 type Half = LazyLock<Result<Ifma, Unusable>>;
 
 static X25519: Half = LazyLock::new(|| tested("X25519", |ifma| ladder::self_test(ifma).is_ok()));
@@ -143,7 +143,7 @@ mod tests {
         assert!(tested("X25519", |_| true).is_ok());
     }
 
-    /// No handshake shows which implementation it used.
+    /// A handshake does not show which implementation it used, so compare the groups themselves.
     #[test]
     fn settings_select_the_implementation() {
         if Curves::Ifma.check().is_err() {

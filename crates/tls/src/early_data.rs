@@ -1,9 +1,9 @@
 //! Rejected early data (RFC 8446 4.2.10): drops each record once.
 //!
-//! A server cannot decrypt rejected early data, and rustls skips up to 16 KiB of such records. But it leaves
-//! them in its input and counts them again in each call until another record follows, so early data in
-//! several pieces exceeded the limit at a third of 16 KiB or less. So the decrypter of a server's handshake
-//! counts the records that it could not decrypt, and the caller drops them.
+//! A server cannot decrypt rejected early data, and rustls skips up to 16 KiB of such records. But it leaves them in
+//! its input and counts them again in each call until another record follows, so early data in several pieces exceeded
+//! the limit at a third of 16 KiB or less. So the decrypter of a server's handshake counts the records that it could
+//! not decrypt, and the caller drops them.
 
 use rustls::crypto::cipher::{
     AeadKey, InboundOpaqueMessage, InboundPlainMessage, Iv, MessageDecrypter, MessageEncrypter,

@@ -44,7 +44,7 @@ pub enum FileError {
     /// Invalid content.
     #[error("{origin}: {what}: {detail}")]
     Bad {
-        /// The file, or its substitute.
+        /// The file, or a name for PEM in memory.
         origin: String,
         /// The finding, such as `no usable private key`.
         what: &'static str,

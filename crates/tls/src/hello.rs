@@ -56,8 +56,8 @@ pub(crate) fn first_bytes(bytes: &[u8]) -> FirstBytes {
     }
 }
 
-/// The number of bytes missing from the record header in `partial`, or else from its record. None if it is
-/// complete.
+/// The number of bytes missing from the record header in `partial` or, if the header is complete, from its record. None
+/// if the record is complete.
 pub(crate) fn missing(partial: &[u8]) -> Option<usize> {
     let wanted = match partial.first_chunk::<RECORD_HEADER>() {
         None => RECORD_HEADER,

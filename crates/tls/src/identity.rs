@@ -50,7 +50,7 @@ impl Identity {
         self
     }
 
-    /// The file of the certificates, or its substitute.
+    /// The file of the certificates, or a name for PEM in memory.
     pub(crate) fn origin(&self) -> String {
         match self {
             Self::Files { certificates, .. } => certificates.display().to_string(),
@@ -63,7 +63,7 @@ impl Identity {
         Ok(self.load_with_key(provider)?.0)
     }
 
-    /// As [`Identity::load`], with a key that signs with `curves`. Errors: also, this process cannot use them.
+    /// As [`Identity::load`], with a key that signs with `curves`. Also fails if this process cannot use these curves.
     pub(crate) fn load_for(
         &self,
         provider: &CryptoProvider,

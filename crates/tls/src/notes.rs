@@ -1,9 +1,8 @@
 //! Facts that rustls knows during a handshake but does not expose afterwards.
 //!
-//! rustls calls Weir's verifier, signing key, stores and ticketer on the thread that drives the session,
-//! inside the driving call. So they record notes in a thread-local cell, which [`recorded`] sets before the
-//! call and reads after it. This needs no allocation per session, no lock, and no per-session copy of the
-//! configuration.
+//! rustls calls Weir's verifier, signing key, stores and ticketer on the thread that drives the session, inside the
+//! driving call. These record notes in a thread-local cell, which [`recorded`] sets before the call and reads after it.
+//! This needs no allocation per session, no lock, and no per-session copy of the configuration.
 
 use std::cell::Cell;
 

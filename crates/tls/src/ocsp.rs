@@ -1,4 +1,4 @@
-//! OCSP responses to staple (RFC 6960, RFC 6066 section 8), checked as a client checks them.
+//! OCSP responses to staple (RFC 6960, RFC 6066 section 8), checked as a client would check them.
 //!
 //! The server staples a response only if it is for the certificate, has the status "good", is signed by the
 //! issuer or by a responder that the issuer has certified for this purpose, and is currently valid. Clients

@@ -9,7 +9,7 @@ use rustls::{CipherSuite, NamedGroup, ProtocolVersion, SupportedCipherSuite, Sup
 
 use weir_ifma::Ifma;
 
-use crate::names::find;
+use crate::setting_names::find;
 use crate::{UnknownName, curves};
 
 /// A TLS version. Older ones are not supported (RFC 8996).
@@ -207,7 +207,7 @@ impl Group {
         !(self == Self::X25519Mlkem768 && version == Version::Tls12)
     }
 
-    /// By weir-ifma with its permit, where it has the group.
+    /// Uses weir-ifma, given its permit, for the groups that it implements.
     pub(crate) fn rustls(self, ifma: Option<Ifma>) -> &'static dyn SupportedKxGroup {
         match (self, ifma) {
             (Self::X25519, None) => kx_group::X25519,

@@ -23,7 +23,7 @@ pub(crate) const CERTIFICATE: &str = "not a valid certificate";
 pub(crate) const LIST: &str = "not a certificate revocation list";
 const KEY: &str = "no usable private key";
 
-/// The substitutes for the files of PEM in memory.
+/// The names in errors for PEM that is in memory rather than in a file.
 pub(crate) const GIVEN_CHAIN: &str = "the given certificates";
 pub(crate) const GIVEN_KEY: &str = "the given PEM";
 
@@ -44,7 +44,7 @@ pub fn chain_and_key(
 
 /// The content of a file.
 pub(crate) struct File {
-    /// The path, or its substitute.
+    /// The path, or a name for PEM in memory.
     pub(crate) origin: String,
     pub(crate) content: Vec<u8>,
 }
@@ -103,9 +103,8 @@ impl File {
         }
     }
 
-    /// The only key in a file, which may also contain the chain. Skips parameters: `openssl ecparam` writes
-    /// the curve in front of the key, which repeats it, and no supported suite uses finite-field
-    /// Diffie-Hellman.
+    /// The only key in a file, which may also contain the chain. Skips parameter blocks: `openssl ecparam` writes the
+    /// curve before the key, which also contains it, and no supported suite uses finite-field Diffie-Hellman.
     pub(crate) fn key(
         &self,
         chain: &Self,

@@ -1,6 +1,7 @@
 //! A certificate with its key as bytes, for another process on this machine.
 //!
-//! The bytes are values in DER, each after its length in four bytes, big-endian: the key, then the chain, leaf first.
+//! The bytes are DER values, each preceded by its length as four bytes, big-endian: the key, then the chain, leaf
+//! first.
 
 use std::fmt;
 
@@ -12,7 +13,7 @@ use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::{Certificate, FileError, Identity, SettingsError};
 
-/// A copy of a private key, since a loaded key does not return its value. Dropping it overwrites it with zeros.
+/// A copy of a private key, since a loaded key does not expose its value. Dropping the copy overwrites it with zeros.
 pub(crate) struct KeyCopy(PrivateKeyDer<'static>);
 
 impl KeyCopy {
@@ -39,8 +40,8 @@ impl fmt::Debug for KeyCopy {
 }
 
 impl Certificate {
-    /// Loads a certificate without an OCSP response, and keeps a copy of its key for [`Certificate::to_bytes`]. `origin` describes its
-    /// source in errors. Errors: as [`Certificate::load`].
+    /// Loads a certificate without an OCSP response, and keeps a copy of its key for [`Certificate::to_bytes`].
+    /// `origin` names its source in errors. Errors: those of [`Certificate::load`].
     pub fn load_portable(identity: &Identity, origin: String) -> Result<Self, SettingsError> {
         let (certified, key) = identity.load_with_key(&aws_lc_rs::default_provider())?;
         Self::new(certified, origin, None, Some(key))
@@ -50,7 +51,7 @@ impl Certificate {
     pub fn to_bytes(&self) -> Option<Zeroizing<Vec<u8>>> {
         let key = self.key_copy()?.der();
         let values = || std::iter::once(key).chain(self.bare().cert.iter().map(AsRef::as_ref));
-        // No growth, which would leave copies of the key behind.
+        // Reserve the full size: growing the buffer would leave copies of the key in freed memory.
         let length = values().map(|value| PREFIX + value.len()).sum();
         let mut bytes = Zeroizing::new(Vec::with_capacity(length));
         for value in values() {
@@ -60,7 +61,7 @@ impl Certificate {
         Some(bytes)
     }
 
-    /// The portable certificate in `bytes`, checked as by [`Certificate::load`]. Errors: the bytes are not those of
+    /// The portable certificate in `bytes`, checked as by [`Certificate::load`]. Errors: the bytes do not come from
     /// [`Certificate::to_bytes`], or this process does not support the key.
     pub fn of_bytes(bytes: &[u8], origin: String) -> Result<Self, SettingsError> {
         let bad = |why: String| FileError::Bad { origin: origin.clone(), what: BAD, detail: why };
@@ -81,7 +82,7 @@ impl Certificate {
     }
 }
 
-/// Splits bytes into values; `None` if their lengths do not fit.
+/// Splits bytes into values; `None` if a length is invalid.
 fn values(mut bytes: &[u8]) -> Option<Vec<&[u8]>> {
     let mut values = Vec::new();
     while !bytes.is_empty() {
@@ -93,7 +94,7 @@ fn values(mut bytes: &[u8]) -> Option<Vec<&[u8]>> {
     Some(values)
 }
 
-/// The size of a length.
+/// The size of a length prefix.
 const PREFIX: usize = 4;
 
 const BAD: &str = "not a certificate with its key";

@@ -12,7 +12,7 @@ use crate::Staple;
 /// A certificate that a server presents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Presented {
-    /// The file, or its substitute.
+    /// The file, or a name for PEM in memory.
     pub origin: String,
     /// The DNS names of the certificate, in lower case; a wildcard begins with `*.`.
     pub names: Vec<String>,
@@ -40,7 +40,7 @@ pub enum KeyName {
 }
 
 impl Presented {
-    /// Parses the leaf. Omits parts that fail to parse: rustls has accepted the certificate.
+    /// Parses the leaf. Omits parts that fail to parse, since rustls has already accepted the certificate.
     pub(crate) fn of(origin: String, leaf: &CertificateDer<'_>) -> Self {
         let Ok((_, leaf)) = X509Certificate::from_der(leaf) else {
             return Self {
@@ -73,7 +73,7 @@ impl KeyName {
     fn of(leaf: &X509Certificate<'_>) -> Self {
         match leaf.public_key().parsed() {
             Ok(PublicKey::RSA(key)) => Self::Rsa(key.key_size()),
-            // The parser counts whole bytes of a coordinate.
+            // The parser rounds the curve's size up to whole bytes.
             Ok(PublicKey::EC(point)) => Self::Ecdsa(match point.key_size() {
                 528 => 521,
                 bits => bits,
@@ -84,7 +84,7 @@ impl KeyName {
         }
     }
 
-    /// Ranks kinds of keys by the time of a signature: docs/decisions/0011-stacks.md.
+    /// Ranks kinds of keys by the time per signature: docs/decisions/0011-stacks.md.
     pub(crate) fn cost(self) -> u32 {
         match self {
             Self::Ecdsa(bits) if bits <= 256 => 0,

@@ -42,7 +42,7 @@ struct Choice {
 }
 
 impl Resolver {
-    /// The first certificate, with others for its names, is the default. Errors: two certificates with the
+    /// The first certificate is the default, together with the others for its names. Errors: two certificates with the
     /// same kind of key for one name.
     pub(crate) fn new(
         certificates: &[Certificate],
@@ -83,7 +83,7 @@ impl Resolver {
     }
 
     /// The certificate for a client that asks for `name`, and whether it covers that name. None: names are strict, and
-    /// none covers it.
+    /// no certificate covers this one.
     fn choose(&self, name: Option<&str>, hello: &ClientHello<'_>) -> Option<(&Choice, bool)> {
         let covering =
             || name.into_iter().flat_map(|name| self.covering(name)).flat_map(|choices| &choices.0);
@@ -101,8 +101,9 @@ impl Resolver {
         Some((chosen, number_covers(chosen.number)))
     }
 
-    /// The first of these certificates that the client can use. A client of TLS 1.2 lists the curves of keys among its
-    /// groups (RFC 8422 section 5.1), but many accept others: those come last.
+    /// The first of these certificates that the client can use. A TLS 1.2 client lists the curves of keys among its
+    /// groups (RFC 8422 section 5.1), but many clients accept unlisted curves, too. So certificates with an unlisted
+    /// curve come last.
     fn best<'a>(
         &self,
         choices: impl Iterator<Item = &'a Choice> + Clone,
@@ -129,7 +130,7 @@ impl Resolver {
         self.certificates > 1
     }
 
-    /// Whether other certificates cover `name`, but not the one with this number.
+    /// Whether other certificates cover `name`, but the one with this number does not.
     pub(crate) fn is_for_another(&self, certificate: u32, name: &str) -> bool {
         let mut covering = self.covering(name).flat_map(|choices| &choices.0).peekable();
         covering.peek().is_some() && covering.all(|choice| choice.number != certificate)
@@ -153,7 +154,7 @@ impl Resolver {
         self.common(hello).any(|suite| suite.rustls().usable_for_signature_algorithm(algorithm))
     }
 
-    /// Whether the handshake will be one of TLS 1.3.
+    /// Whether the handshake will use TLS 1.3.
     fn is_tls13(&self, hello: &ClientHello<'_>) -> bool {
         self.common(hello).any(|suite| suite.version() == Version::Tls13)
     }
@@ -193,7 +194,7 @@ impl Choices {
             }
             .into());
         }
-        // Most names have one.
+        // Most names have a single certificate.
         self.0.reserve_exact(1);
         self.0.push(choice.clone());
         self.0.sort_by_key(|choice| choice.certificate.presented().key.cost());

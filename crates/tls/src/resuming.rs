@@ -8,7 +8,7 @@ use rustls_pki_types::ServerName;
 use crate::client_sessions::CoreSessions;
 use crate::{Session, hello};
 
-/// A configuration whose store offers sessions in turn, and the store.
+/// A configuration with a store that offers sessions in turn, and that store.
 #[derive(Clone, Debug)]
 pub(crate) struct Resuming {
     pub(crate) config: Arc<ClientConfig>,
@@ -18,11 +18,11 @@ pub(crate) struct Resuming {
 impl Resuming {
     /// None if the store has no unexpired session of `name`.
     ///
-    /// Only rustls knows when a session expires. It then silently creates a ClientHello without the session,
-    /// so this inspects each ClientHello.
+    /// Only rustls knows when a session expires. It then silently creates a ClientHello without the session, so this
+    /// function inspects each ClientHello.
     pub(crate) fn connect(&self, name: &ServerName<'static>) -> Option<Session> {
-        // Each turn but the last removes a session: rustls took the ticket, or the client offered the
-        // session.
+        // Each iteration except the last removes a session: rustls takes a TLS 1.3 ticket out of the store, and a TLS
+        // 1.2 session missing from the ClientHello is removed below.
         for _ in 0..self.sessions.count(name) {
             let session = self.start(name);
             if self.offers(&session, name) {
@@ -42,9 +42,9 @@ impl Resuming {
     }
 
     fn offers(&self, session: &Session, name: &ServerName<'static>) -> bool {
-        // On failure, let the caller see the error.
+        // On failure, return the session, so that the caller sees the error.
         let Some(flight) = session.first_flight() else { return true };
-        // A ClientHello that exceeds a record contains a large ticket.
+        // A ClientHello that spans several records contains a large ticket.
         let Some(offer) = hello::offer(flight) else { return true };
         match session.lent() {
             _ if offer.psk || offer.ticket => true,

@@ -14,10 +14,10 @@ use rustls_pki_types::{CertificateDer, CertificateRevocationListDer};
 
 use crate::checked_parameters::{Parameters, checked_alpn, record_size, refused};
 use crate::key_log::KeyLogFile;
-use crate::names::joined;
 use crate::pem::File;
 use crate::resolver::Resolver;
 use crate::server_sessions::{self, SessionStore};
+use crate::setting_names::joined;
 use crate::ticket_keys::{self, Binding, KeySpace};
 use crate::ticket_secrets::TicketSecrets;
 use crate::tickets::{CoreTickets, TicketCounts};
@@ -54,25 +54,24 @@ pub struct ServerSettings {
     /// Tickets sent after each TLS 1.3 handshake, full or resumed; at most 16. With 0, the server issues no
     /// tickets in either version: TLS 1.3 clients cannot resume, and TLS 1.2 clients resume by session ID.
     ///
-    /// Default: 1. Each handshake gives the client a new ticket, so a client that returns with the same
-    /// number of connections resumes all of them. Each ticket adds about 3 % to the instructions of a full
-    /// handshake.
+    /// Default: 1. Each handshake gives the client a new ticket, so a client that returns with the same number of
+    /// connections resumes all of them. Each ticket adds about 3 % to the instructions of a full handshake.
     pub tickets: u32,
     /// The time for which a key issues tickets. A ticket stays valid for at least this time and less than
     /// twice this time; a stored session lives for this time. A minute to 3.5 days (RFC 8446 section 4.6.1
     /// allows 7 days in all). Default: 12 hours.
     pub ticket_lifetime: Duration,
-    /// A file with hexadecimal secrets, one per line, of at least 32 bytes each. The server derives its
-    /// ticket keys from the first secret and the clock; keys from the other secrets open tickets, too. So all
-    /// machines with the file accept each other's tickets. The file is read once: see
-    /// [`Server::replace_ticket_secrets`]. Default: a random secret per process.
+    /// A file with hexadecimal secrets, one per line, of at least 32 bytes each. The server derives the keys that issue
+    /// tickets from the first secret and the clock, and opens tickets with the keys of all secrets. So all machines
+    /// with the file accept each other's tickets. The file is read once: see [`Server::replace_ticket_secrets`].
+    /// Default: a random secret per process.
     pub ticket_secrets: Option<PathBuf>,
     /// The maximum number of stored sessions, for clients without tickets. Default: 32 768.
     pub sessions: usize,
     /// Keep sessions in this process's memory instead of in tickets: TLS 1.2 clients resume by session ID; a
     /// TLS 1.3 ticket is the ID of a stored session and works once. Default: false.
     pub stateful: bool,
-    /// Whether clients can resume at all. Default: true.
+    /// Whether clients can resume sessions. Default: true.
     pub resumption: bool,
     /// Ask clients for a certificate. Default: none.
     pub client_auth: Option<ClientAuth>,
@@ -86,7 +85,7 @@ pub struct ServerSettings {
     pub time: Arc<dyn TimeProvider>,
 }
 
-/// The certificates that clients need.
+/// The requirements for client certificates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientAuth {
     /// A PEM file with the CAs that issue client certificates.
@@ -152,9 +151,9 @@ impl Default for ServerSettings {
 
 /// The process-wide part of a server: certificate, ticket key space and stored sessions. Cheap to clone.
 ///
-/// Two servers of one process share ticket keys if and only if they have the same policy for client certificates. A
-/// ticket resumes at either one if that has a certificate for the ticket's server name, whatever the certificate; a
-/// ticket without such a name needs a default certificate with the same names. Stored sessions belong to one `Server`
+/// Two servers of one process share ticket keys if and only if they have the same policy for client certificates.
+/// Either one accepts a ticket if one of its certificates covers the ticket's server name. For a ticket without a
+/// covered name, both servers' default certificates must have the same names. Stored sessions belong to one `Server`
 /// and its clones.
 #[derive(Clone, Debug)]
 pub struct Server {
@@ -164,7 +163,7 @@ pub struct Server {
     certificates: Arc<[Certificate]>,
     /// The digest of the policy for client certificates.
     client_policy: digest::Digest,
-    /// Without the identities, which may be keys.
+    /// Without the identities, since they may contain keys.
     settings: Arc<ServerSettings>,
     revocation: Arc<Revocation>,
     tickets: Option<Tickets>,
@@ -183,8 +182,8 @@ impl Server {
         Self::with_certificates(settings, certificates)
     }
 
-    /// As [`Server::new`], but presents these certificates instead of `settings.identities`. Errors: also, a certificate
-    /// is not [prepared](Certificate::prepare) for `settings.curves`.
+    /// As [`Server::new`], but presents these certificates instead of `settings.identities`. Also fails if a
+    /// certificate is not [prepared](Certificate::prepare) for `settings.curves`.
     pub fn with_certificates(
         settings: &ServerSettings,
         certificates: Vec<Certificate>,
@@ -243,9 +242,9 @@ impl Server {
         })
     }
 
-    /// This server with other certificates. It keeps the client CAs, the ticket keys and the current secrets, but no stored
-    /// sessions, which belong to the certificates. Errors: two certificates with the same kind of key for one name, or
-    /// none that fits the suites.
+    /// This server with other certificates. It keeps the client CAs, the ticket keys and the current secrets, but no
+    /// stored sessions, since these belong to the old certificates. Errors: two certificates with the same kind of key
+    /// for one name, or no certificate that fits the suites.
     pub fn presenting(&self, certificates: Vec<Certificate>) -> Result<Self, SettingsError> {
         let resolver = resolver(&certificates, &self.settings)?;
         let mut config = ServerConfig::clone(&self.template);
@@ -307,7 +306,7 @@ impl Server {
 /// One core's part of a [`Server`].
 #[derive(Clone, Debug)]
 pub struct Acceptor {
-    /// The configuration that it was created from.
+    /// The configuration from which it was created.
     of: Arc<ServerConfig>,
     client_policy: digest::Digest,
     config: Arc<ServerConfig>,
@@ -326,7 +325,7 @@ impl Acceptor {
         Arc::ptr_eq(&self.of, &server.template)
     }
 
-    /// Whether `server` has the same policy for client certificates: whether it needs one, CAs and revocation lists.
+    /// Whether `server` has the same policy for client certificates: the same requirement, CAs and revocation lists.
     pub fn has_client_policy_of(&self, server: &Server) -> bool {
         self.client_policy.as_ref() == server.client_policy.as_ref()
     }
@@ -378,7 +377,7 @@ impl Trusted {
     fn verifier(self, provider: Arc<CryptoProvider>) -> Result<Arc<dyn ClientCertVerifier>, SettingsError> {
         let mut builder = WebPkiClientVerifier::builder_with_provider(Arc::new(self.roots), provider);
         if !self.crls.is_empty() {
-            // A CA's list says nothing about certificates of another CA.
+            // A CA's list does not cover certificates of other CAs.
             builder = builder.with_crls(self.crls).allow_unknown_revocation_status();
             if !self.expired_crls {
                 builder = builder.enforce_revocation_expiration();
@@ -425,9 +424,10 @@ fn uncovered(certificates: &[Certificate]) -> Binding {
     ticket_keys::bound_to(names)
 }
 
-/// The digest of the policy for clients: whether they need a certificate, their CAs and the revocation lists. Ticket keys
-/// depend on it, so a client whose certificate has been revoked since cannot resume. Tickets that were valid under several
-/// policies have broken other gateways. Our own certificates are not in it, so that tickets survive renewals.
+/// The digest of the policy for clients: whether they need a certificate, their CAs and the revocation lists. Ticket
+/// keys depend on it, so a client whose certificate has since been revoked cannot resume. In other gateways, tickets
+/// that were valid under several policies have allowed clients to bypass one. The server's certificates are not part of
+/// the digest, so that tickets survive renewals.
 fn client_policy(client_auth: Option<&Trusted>) -> digest::Digest {
     let policy: &[u8] = match client_auth {
         None => b"",
@@ -470,7 +470,7 @@ mod tests {
     use rustls::server::ServerConnection;
     use std::io::{Read as _, Write as _};
 
-    /// Carries bytes until the client has no more to send.
+    /// Passes bytes between both sides until the client has nothing more to send.
     fn settle(client: &mut ClientConnection, mut server: impl FnMut(&mut Vec<u8>) -> Vec<u8>) {
         loop {
             let mut bytes = Vec::new();
@@ -540,7 +540,7 @@ mod tests {
         let config = Arc::new(config);
         let connect = || ClientConnection::new(Arc::clone(&config), "localhost".try_into().unwrap()).unwrap();
 
-        // A server that no setting allows: the same stored sessions, and tickets that permit early data.
+        // A server with settings that Weir never uses: the same stored sessions, and tickets that permit early data.
         let acceptor = server.core();
         let mut permissive = ServerConfig::clone(&acceptor.config);
         permissive.max_early_data_size = 1 << 20;

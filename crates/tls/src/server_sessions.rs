@@ -30,8 +30,8 @@ pub(crate) struct SessionStore {
     time: Arc<dyn TimeProvider>,
 }
 
-/// `order` has the ID of every session in `sessions`, oldest first. It may also have the IDs of sessions that
-/// were taken, within the maximum per shard.
+/// `order` contains the ID of every session in `sessions`, oldest first. It may also contain IDs of sessions that were
+/// taken, up to the maximum per shard.
 #[derive(Default)]
 struct Shard {
     sessions: HashMap<Arc<[u8]>, Stored>,
@@ -56,7 +56,7 @@ impl SessionStore {
         }
     }
 
-    /// Weir's IDs are random, and foreign ones can only miss, so the first bytes spread well enough.
+    /// Weir's IDs are random, and foreign IDs can only miss, so the first bytes spread well enough.
     fn with_shard<T>(&self, id: &[u8], act: impl FnOnce(&mut Shard) -> T) -> T {
         let index = id.iter().take(2).fold(0, |index, byte| index << 8 | usize::from(*byte)) % SHARDS;
         act(&mut self.shards[index].lock().unwrap_or_else(PoisonError::into_inner))
@@ -149,7 +149,7 @@ mod tests {
         assert!((2 * most - 100..2 * most).all(|number| store.get(&id(number)).is_some()));
     }
 
-    /// A taken session leaves its ID in `order`; these IDs must not pile up.
+    /// Taking a session leaves its ID in `order`; these IDs must not accumulate.
     #[test]
     fn taking_leaves_nothing_behind() {
         let store = store();

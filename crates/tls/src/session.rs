@@ -248,8 +248,7 @@ impl Session {
         }
     }
 
-    /// As [`Session::close`], but the session keeps reading up to the peer's close_notify: a half-close (RFC
-    /// 8446 6.1).
+    /// As [`Session::close`], but the session keeps reading until the peer's close_notify: a half-close (RFC 8446 6.1).
     pub fn close_sending(&mut self, out: &mut Vec<u8>) {
         self.reads_on = true;
         self.close(out);
@@ -260,8 +259,8 @@ impl Session {
         self.handshaking().is_some()
     }
 
-    /// Whether the peer has sent close_notify, the only clean end (RFC 8446 6.1). An end of stream without it
-    /// may be a truncation attack.
+    /// Whether the peer has sent close_notify, the only clean end (RFC 8446 6.1). An end of stream without it may be a
+    /// truncation attack.
     pub fn peer_closed(&self) -> bool {
         self.peer_closed
     }
@@ -330,9 +329,9 @@ impl Session {
 
     /// Passes the leftover and `input` to rustls, and keeps the new leftover.
     ///
-    /// Copies to the leftover only the bytes of `input` that complete its record, so that rustls decrypts the
-    /// other records of a large read in place. The record header gives the number; if it is wrong, since the
-    /// leftover may start within a handshake message, the next turn adds the missing bytes.
+    /// Copies to the leftover only the bytes of `input` that complete its record, so that rustls decrypts the other
+    /// records of a large read in place. The record header gives their number. If the leftover starts within a
+    /// handshake message, that number is wrong, and the next turn adds the missing bytes.
     fn take(
         &mut self,
         mut input: &mut [u8],

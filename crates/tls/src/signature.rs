@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use rustls::{SignatureAlgorithm, SignatureScheme as Scheme};
 
-use crate::names::find;
+use crate::setting_names::find;
 use crate::{Suite, UnknownName, Version};
 
 /// A signature scheme.

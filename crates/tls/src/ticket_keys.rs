@@ -19,8 +19,8 @@ use crate::ticket_secrets::{InUse, TicketSecrets};
 pub(crate) const LIFETIME: Duration = Duration::from_secs(12 * 60 * 60);
 
 type Name = [u8; NAME_LEN];
-/// What a ticket is bound to beside its policy: a ticket of one binding is unknown under another. It is combined with
-/// the key's name, so that no further key is derived.
+/// The names of certificates that a ticket is bound to, in addition to its policy: a server with another binding treats
+/// the ticket as unknown. XORed with the key's name, so no extra key needs to be derived.
 pub(crate) type Binding = [u8; NAME_LEN];
 /// The length of a key's name, the first part of a ticket.
 pub(crate) const NAME_LEN: usize = 16;
@@ -80,7 +80,7 @@ impl KeySpace {
         secret.expand(&info, Length(out.len())).and_then(|okm| okm.fill(out)).ok()
     }
 
-    /// The keys of this epoch, from the current secrets. None if a key cannot be derived.
+    /// The keys around this epoch, from the current secrets. None if a key cannot be derived.
     pub(crate) fn snapshot(&self, epoch: u64) -> Option<Snapshot> {
         let (replacements, secrets) = self.secrets.get();
         let issuing = secrets.keys().first()?;
@@ -115,7 +115,7 @@ pub(crate) fn digest_of<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> digest
     digest.finish()
 }
 
-/// The name in a ticket for a key's name and a binding, and the other way round.
+/// Converts a key's name to the bound name in a ticket for `binding`, and back.
 fn bind(mut name: Name, binding: &Binding) -> Name {
     name.iter_mut().zip(binding).for_each(|(byte, bound)| *byte ^= bound);
     name
@@ -173,8 +173,8 @@ impl Snapshot {
 }
 
 impl EpochKey {
-    /// Returns bound name, nonce, sealed state and tag. The tag covers the bound name: a ticket does not open under
-    /// another binding, whatever its bytes are changed to.
+    /// Returns bound name, nonce, sealed state and tag. The tag covers the bound name, so a modified ticket does not
+    /// open under another binding.
     pub(crate) fn seal(&self, state: &[u8], binding: &Binding) -> Option<Vec<u8>> {
         let bound = bind(self.name, binding);
         let mut nonce = [0; NONCE_LEN];

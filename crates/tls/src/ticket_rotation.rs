@@ -1,8 +1,8 @@
 //! Creating and rotating files of ticket secrets.
 //!
 //! The machines of a fleet get a rotated file one after the other. So a secret opens tickets for one step before it
-//! issues them, and for two steps afterwards: a machine whose file is one step late opens the others' tickets, and
-//! they open its tickets.
+//! issues them, and for two steps afterwards: a machine whose file is one step behind and the other machines open each
+//! other's tickets.
 
 mod replace;
 
@@ -20,12 +20,13 @@ use replace::Locked;
 
 /// The maximum number of secrets after a rotation: one issues tickets, one is next, and two open old tickets.
 ///
-/// A machine that is one step late issues tickets under the third secret. These tickets need the secret for one more
-/// step, in fourth place. So no ticket is lost if a step takes at least as long as a ticket is valid.
+/// A machine that is one step behind issues tickets under the secret that is the third one elsewhere. These tickets
+/// need the secret for one more step, in fourth place. So no ticket is lost if a step takes at least as long as a
+/// ticket is valid.
 const KEPT: usize = 4;
 
-/// Begins a line of a file whose second secret is the next one. In other files the second secret may be an old one,
-/// which must not issue tickets again.
+/// Begins a line that marks the file's second secret as the next one. Without this line, the second secret may be an
+/// old one, which must not issue tickets again.
 const MARK: &str = "# weir tickets:";
 const ROLES: &str = "the first secret issues tickets, the second is next, the others open old tickets";
 
@@ -52,7 +53,7 @@ pub enum RotationError {
         /// The file.
         path: PathBuf,
     },
-    /// Another process rotates the file.
+    /// Another process is rotating the file.
     #[error("{path}: another process rotates it; nothing is changed", path = path.display())]
     Busy {
         /// The file.
@@ -75,11 +76,11 @@ pub fn create_ticket_secrets(path: &Path) -> Result<(), RotationError> {
 }
 
 /// Moves a file one step: the next secret, in second place, becomes the first one; a random secret becomes the next
-/// one; the former first one opens tickets for two more steps. A file without a next secret, such as one written by
-/// hand, only gets one.
+/// one; the former first one opens tickets for two more steps. A file without a next secret, such as a hand-written
+/// one, only gets one.
 ///
 /// Replaces the file atomically and keeps its owner, group and mode, but not its comments. Errors: the file is not
-/// regular or no file of secrets; it cannot be read, locked or replaced; another process rotates it.
+/// regular, is not a file of secrets, or cannot be read, locked or replaced; another process is rotating it.
 pub fn rotate_ticket_secrets(path: &Path) -> Result<TicketRotation, RotationError> {
     let locked = Locked::open(path)?.ok_or_else(|| RotationError::Busy { path: path.to_owned() })?;
     let before = File { origin: path.display().to_string(), content: locked.content()? };
@@ -90,7 +91,7 @@ pub fn rotate_ticket_secrets(path: &Path) -> Result<TicketRotation, RotationErro
     Ok(rotation)
 }
 
-/// Moves at least one secret one step. `has_next`: a second secret is the next one.
+/// Rotates a non-empty list of secrets by one step. `has_next`: the second secret is the next one.
 fn step<T>(secrets: &mut Vec<T>, has_next: bool, fresh: T) -> TicketRotation {
     let is_promoted = has_next && secrets.len() > 1;
     if is_promoted {
@@ -152,7 +153,7 @@ mod tests {
         }
     }
 
-    /// Each pair of files that machines have at the same time, if one of them is at most a step late.
+    /// Each pair of files that two machines can have at the same time, if one of them is at most one step behind.
     #[test]
     fn machines_that_are_a_step_apart_open_each_others_tickets() {
         for (first, has_next) in [("a", false), ("ab", false), ("abcde", false), ("ab", true), ("abcd", true)]
@@ -216,7 +217,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("secrets");
         create_ticket_secrets(&path).unwrap();
-        // Followed, the link would let its owner have another file overwritten.
+        // If rotation followed the link, its owner could have another file overwritten.
         let other = directory.path().join("other");
         fs::write(&other, "other").unwrap();
         symlink(&other, directory.path().join(".secrets.new")).unwrap();

@@ -10,7 +10,7 @@ use aws_lc_rs::{digest, hkdf, rand};
 use crate::SettingsError;
 use crate::identity;
 
-/// The secret itself rather than the extracted key, so that a process can hand it to its successor.
+/// Keeps the secret rather than the extracted key, so that a process can pass the secret to its successor.
 static OF_PROCESS: OnceLock<[u8; SECRET_LEN]> = OnceLock::new();
 
 /// The length of a process's random secret, in bytes.
@@ -63,7 +63,7 @@ impl TicketSecrets {
         self.keys.len()
     }
 
-    /// Numbers derived from `what`, one per secret; without the secrets they are unpredictable.
+    /// Numbers derived from `what`, one per secret, unpredictable without the secrets.
     pub fn derive(&self, what: &[&[u8]]) -> Vec<u64> {
         let number = |secret: &hkdf::Prk| {
             let mut bytes = [0; 8];
@@ -99,8 +99,8 @@ pub fn secret_of_process() -> Option<[u8; SECRET_LEN]> {
     OF_PROCESS.get().copied()
 }
 
-/// Takes over the secret of another process; call before creating the first server. False: too late, nothing
-/// changed.
+/// Takes over the secret of another process; call this before creating the first server. Returns false, without effect,
+/// if this process already has a secret.
 pub fn take_secret_of_process(secret: [u8; SECRET_LEN]) -> bool {
     OF_PROCESS.set(secret).is_ok()
 }
@@ -119,8 +119,8 @@ impl fmt::Debug for TicketSecrets {
 
 /// The current secrets of all cores.
 ///
-/// Whenever a core issues or opens a ticket, it compares the number of replacements, and takes the lock only
-/// if the number has changed.
+/// Before a core issues or opens a ticket, it compares the number of replacements, and takes the lock only if the
+/// number has changed.
 #[derive(Debug)]
 pub(crate) struct InUse {
     replacements: AtomicU64,

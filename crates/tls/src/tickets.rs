@@ -18,7 +18,7 @@ const COVERED: Binding = [0; NAME_LEN];
 #[derive(Debug)]
 pub(crate) struct CoreTickets {
     space: KeySpace,
-    /// For clients that no certificate covers by their server name.
+    /// The binding of clients whose server name no certificate covers.
     uncovered: Binding,
     time: Arc<dyn TimeProvider>,
     snapshot: Mutex<Option<Snapshot>>,
@@ -34,8 +34,8 @@ pub struct TicketCounts {
     pub opened: u64,
     /// Tickets rejected because their key is too old.
     pub expired: u64,
-    /// Tickets rejected because their key is unknown or belongs to another policy, or since no certificate covers the
-    /// client's server name any more.
+    /// Tickets rejected because their key is unknown or belongs to another policy, or because no certificate covers the
+    /// client's server name any longer.
     pub unknown_key: u64,
     /// Tickets rejected because they were modified after sealing.
     pub damaged: u64,
@@ -69,9 +69,9 @@ impl CoreTickets {
         }
     }
 
-    /// The binding of the current handshake. rustls compares the server name at a resumption. So a ticket is for its
-    /// name at any server of the policy that has a certificate for it, whatever the certificate. Without one, the ticket
-    /// is for the names of the default certificate.
+    /// The binding of the current handshake. rustls compares the server names at a resumption. So if a certificate
+    /// covers the client's server name, any server with the same policy and any certificate for the name accepts the
+    /// ticket. Otherwise the ticket is bound to the names of the default certificate.
     fn binding(&self) -> Binding {
         if notes::current().covered { COVERED } else { self.uncovered }
     }

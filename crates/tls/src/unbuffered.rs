@@ -19,7 +19,7 @@ const RECORD_OVERHEAD: usize = RECORD_HEADER + 8 + 16;
 /// RFC 8446 5.1: a record has at most 2^14 bytes of plaintext.
 pub(crate) const RECORD_PLAINTEXT: usize = 16 * 1024;
 
-/// A common interface to the connections of both sides, for which rustls has no trait.
+/// A common interface to client and server connections; rustls has no trait for it.
 pub(crate) trait Records: Deref<Target = UnbufferedConnectionCommon<Self::Data>> {
     type Data;
 
@@ -102,7 +102,7 @@ pub(crate) fn receive(conn: &mut impl Records, tls: &mut [u8], sink: &mut Sink<'
 enum Next {
     /// Another state may follow, such as a close_notify just read.
     Turn,
-    /// Usually the last state on a warm connection: stop if no input and no output remains.
+    /// Usually the last state on an established connection: stop if no input and no output remains.
     TurnUnlessDrained,
     Stop,
 }

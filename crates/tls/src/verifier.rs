@@ -93,7 +93,7 @@ impl Verifier {
         })
     }
 
-    /// One core's part, with its own cache.
+    /// One core's part, with a separate cache.
     pub(crate) fn core(&self) -> Self {
         Self {
             roots: self.roots.clone(),

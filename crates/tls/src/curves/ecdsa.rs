@@ -13,11 +13,11 @@ use rustls_pki_types::SubjectPublicKeyInfoDer;
 use weir_ifma::{Ifma, p256};
 use zeroize::Zeroizing;
 
-/// A nonce without a valid signature has a chance of about 2^-32, so a second one is a fault.
+/// A nonce yields no valid signature with a probability of about 2^-32, so repeated failures indicate a fault.
 const ATTEMPTS: usize = 4;
 
-/// The key in `der` (PKCS#8 or SEC1), which signs with weir-ifma; `None` if it is not on P-256. `aws_lc` is the same key in
-/// AWS-LC. Errors: weir-ifma has another public key for it than AWS-LC.
+/// Loads the key in `der` (PKCS#8 or SEC1) to sign with weir-ifma; `None` if it is not on P-256. `aws_lc` is the same
+/// key in AWS-LC. Errors: weir-ifma derives another public key than AWS-LC.
 pub(crate) fn signing_key(
     ifma: Ifma,
     der: &[u8],
@@ -91,7 +91,7 @@ impl fmt::Debug for KeySigner {
 
 const FAILED: &str = "no ECDSA P-256 signature passed its check";
 
-/// The tags of ASN.1 (X.680 section 8.4), with the bit of a constructed value.
+/// ASN.1 tags (X.680 section 8.4), with the bit for constructed values.
 const INTEGER: u8 = 2;
 const SEQUENCE: u8 = 0x30;
 
@@ -102,7 +102,7 @@ fn encoded(signature: &[u8; 64]) -> Vec<u8> {
     for number in signature.chunks_exact(32) {
         let zeros = number.iter().take(31).take_while(|byte| **byte == 0).count();
         let number = &number[zeros..];
-        // Without it, the number would be negative.
+        // Without a leading zero, the number would be negative.
         let sign = usize::from(number[0] >= 0x80);
         der.extend([INTEGER, (sign + number.len()) as u8]);
         der.extend(&[0][..sign]);

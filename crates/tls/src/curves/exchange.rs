@@ -1,4 +1,4 @@
-//! Key exchange by weir-ifma's X25519, alone and as a half of X25519MLKEM768.
+//! Key exchange by weir-ifma's X25519, alone and as part of X25519MLKEM768.
 
 use std::sync::OnceLock;
 
@@ -11,8 +11,8 @@ use weir_ifma::Ifma;
 use weir_ifma::x25519::{self, Secret};
 use zeroize::Zeroizing;
 
-/// The bytes of ML-KEM-768 in the key share of a client, its encapsulation key, and of a server, its ciphertext (FIPS 203
-/// table 3). Those of X25519 follow (draft-ietf-tls-ecdhe-mlkem).
+/// The size of ML-KEM-768's part of the key share: a client sends an encapsulation key, a server a ciphertext (FIPS 203
+/// table 3). The X25519 key share follows (draft-ietf-tls-ecdhe-mlkem).
 const ENCAPSULATION_KEY: usize = 1184;
 const CIPHERTEXT: usize = 1088;
 
@@ -148,7 +148,7 @@ impl ActiveKeyExchange for StartedX25519Mlkem768 {
         Ok(joined(&self.ml_kem.complete(of_ml_kem)?, &x25519))
     }
 
-    /// A server without the hybrid takes the same share of X25519, without a further round trip.
+    /// A server without the hybrid can use the same X25519 key share, without a further round trip.
     fn hybrid_component(&self) -> Option<(NamedGroup, &[u8])> {
         Some((self.x25519.group(), self.x25519.pub_key()))
     }
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
     use rustls::crypto::aws_lc_rs::kx_group;
 
-    /// Each group with AWS-LC's of the same name, in both roles.
+    /// Runs the test with each group and AWS-LC's group of the same name, in both roles.
     fn pairs(test: impl Fn(&'static dyn SupportedKxGroup, &'static dyn SupportedKxGroup)) {
         let Ok(ifma) = Ifma::detect() else {
             println!("skipped: this processor lacks AVX-512 IFMA");

@@ -6,8 +6,8 @@ use weir_ifma::Ifma;
 
 use super::Unusable;
 
-/// Processors on which AWS-LC takes less CPU time, by the beginning of their name (`model name` in `/proc/cpuinfo`). None is
-/// known: the measurements are from AMD Zen 5 alone.
+/// Processors on which AWS-LC takes less CPU time, by a prefix of their name (`model name` in `/proc/cpuinfo`). The
+/// list is empty: the only measurements are from AMD Zen 5.
 const SLOWER: [&str; 0] = [];
 
 /// Errors: this processor lacks instructions, or AWS-LC is faster on it.
@@ -20,7 +20,7 @@ pub(super) fn usable() -> Result<Ifma, Unusable> {
     }
 }
 
-/// The name of the processor, if the table has it.
+/// The processor's name, if a prefix in the table matches it.
 fn slower<'a>(table: &[&str], cpuinfo: &'a str) -> Option<&'a str> {
     let name = cpuinfo.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;

@@ -17,8 +17,7 @@ pub(super) struct Block<'a> {
     pub(super) text: &'a [u8],
 }
 
-/// The reason why a file cannot be split into blocks and text. It quotes no line, which may belong to a
-/// private key.
+/// The reason why a file cannot be split into blocks and text. Quotes no line, since it may belong to a private key.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Damage {
     pub(super) line: usize,
@@ -37,7 +36,7 @@ impl Block<'_> {
             || self.is_key() && contains(self.text, b"Proc-Type: 4,ENCRYPTED")
     }
 
-    /// Whether the block has parameters that repeat the key's, or that no supported suite needs.
+    /// Whether the block contains parameters that are also in the key, or that no supported suite needs.
     pub(super) fn is_parameters(&self) -> bool {
         ["EC PARAMETERS", "DH PARAMETERS"].contains(&self.label)
     }
@@ -124,9 +123,9 @@ impl<'a> Boundary<'a> {
     }
 }
 
-/// Whether a line resembles a boundary, even with a missing dash or other dashes.
+/// Whether a line resembles a boundary, even with a missing dash or another kind of dash.
 fn is_like_a_boundary(line: &[u8]) -> bool {
-    // A fast path: lines of base64 have neither, and a revocation list may have a million of them.
+    // A fast path: base64 lines contain neither character, and a revocation list may have a million of them.
     if !line.contains(&b'-') && !line.contains(&b' ') {
         return false;
     }
@@ -137,7 +136,7 @@ fn is_like_a_boundary(line: &[u8]) -> bool {
         || contains(line, b"BEGIN X509 CRL")
 }
 
-/// The lines of a file with their offsets. A line ends with LF, CR LF or CR (RFC 7468 section 3).
+/// Iterates over the lines of a file with their offsets. A line ends with LF, CR LF or CR (RFC 7468 section 3).
 struct Lines<'a> {
     content: &'a [u8],
     at: usize,

@@ -43,7 +43,7 @@ pub(super) fn why_no_list(origin: &str, content: &[u8]) -> String {
     format!("{}: expected {LIST}", shape(content))
 }
 
-/// The reason why the library cannot sign with a key (DER), from the algorithm that the key names.
+/// The reason why the library cannot sign with a key (DER), based on the algorithm in the key.
 pub(crate) fn why_unusable(der: &[u8]) -> String {
     let kind = KINDS.iter().find(|(oid, _)| contains(der, oid)).map_or("", |(_, kind)| kind);
     format!(

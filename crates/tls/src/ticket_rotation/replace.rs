@@ -12,7 +12,7 @@ use crate::FileError;
 #[derive(Debug)]
 pub(super) struct Locked<'a> {
     path: &'a Path,
-    /// Its lock ends when it is closed.
+    /// Closing it releases the lock.
     file: File,
     metadata: Metadata,
 }
@@ -37,7 +37,7 @@ impl<'a> Locked<'a> {
             Ok(()) => {}
         }
         let metadata = file.metadata().map_err(cannot("read", path))?;
-        // The lock is on the file that was opened, which another process may have replaced before the lock.
+        // The lock is on the opened file, which another process may have replaced before it was locked.
         let now = fs::symlink_metadata(path).map_err(cannot("read", path))?;
         let is_current = (now.dev(), now.ino()) == (metadata.dev(), metadata.ino());
         Ok(is_current.then_some(Self { path, file, metadata }))
@@ -49,11 +49,11 @@ impl<'a> Locked<'a> {
         Ok(content)
     }
 
-    /// Replaces the file by one with this content and the same owner, group and mode. After an error the file is
-    /// unchanged, unless the directory cannot be synced.
+    /// Atomically replaces the file by one with this content and the same owner, group and mode. After an error the
+    /// file is unchanged, unless only syncing the directory failed.
     pub(super) fn replace(&self, content: &[u8]) -> Result<(), FileError> {
         let new = beside(self.path);
-        // The lock is held, so a killed process left it behind.
+        // This process holds the lock, so the file is a leftover of a killed process.
         match fs::remove_file(&new) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(cannot("remove", &new)(error)),
             _ => {}
@@ -62,7 +62,7 @@ impl<'a> Locked<'a> {
             .write(&new, content)
             .and_then(|()| fs::rename(&new, self.path).map_err(cannot("replace", self.path)));
         if replaced.is_err() {
-            // The first error matters more.
+            // Return the first error, not one from the cleanup.
             let _ = fs::remove_file(&new);
         }
         replaced.and_then(|()| sync_directory_of(self.path))
@@ -86,7 +86,7 @@ pub(super) fn create(path: &Path, content: &[u8]) -> Result<(), FileError> {
     let mut file = private(path).map_err(cannot("write", path))?;
     let written = file.write_all(content).and_then(|()| file.sync_all()).map_err(cannot("write", path));
     if written.is_err() {
-        // The first error matters more.
+        // Return the first error, not one from the cleanup.
         let _ = fs::remove_file(path);
     }
     written.and_then(|()| sync_directory_of(path))
@@ -97,8 +97,8 @@ fn private(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// Opens a file for a lock: NFS locks only files that are open for writing. The owner may have made the file
-/// read-only.
+/// Opens a file for locking: NFS locks only files opened for writing. Falls back to reading, since the owner may have
+/// made the file read-only.
 fn open(path: &Path) -> io::Result<File> {
     match OpenOptions::new().read(true).write(true).open(path) {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => File::open(path),

@@ -1,4 +1,4 @@
-//! Look-up of names in settings.
+//! Names in settings, such as those of cipher suites: look-up, and the error of an unknown one.
 
 use std::fmt::Display;
 
