@@ -1,10 +1,9 @@
-//! A TCP connection, cleartext or TLS: the reactor's sockets plus the TLS byte transformer.
+//! A TCP connection, in cleartext or with TLS: the reactor's sockets plus the TLS byte transformer.
 //!
-//! A [`Transport`] sends and receives application bytes. Staged bytes leave with the next commit or send, in
-//! one write and as few TLS records as possible. The transport buffers bytes sent before the connection is
-//! established and bytes that the socket does not accept; [`Transport::pending`] returns their number, for
-//! back-pressure. The buffers come from the core's [`Wire`], which also owns the read buffer, and exist only
-//! while in use.
+//! A [`Transport`] sends and receives application bytes. It sends staged bytes with the next commit or send, in one
+//! write and as few TLS records as possible. It buffers bytes sent before the connection is established and bytes that
+//! the socket does not accept; [`Transport::pending`] returns their number, for back-pressure. The buffers come from
+//! the core's [`Wire`], which also owns the read buffer, and exist only while in use.
 
 mod place;
 mod sending;
@@ -31,18 +30,17 @@ pub struct Transport<S = OwnedFd> {
     phase: Phase,
     /// Application bytes that are not sealed or written yet.
     staged: Vec<u8>,
-    /// Bytes for the socket; those from `sent` on remain.
+    /// Bytes for the socket. Those before `sent` are already written.
     out: Vec<u8>,
     sent: usize,
     /// Bytes written to the socket so far.
     taken: u64,
     /// Bytes read from the socket so far.
     received: u64,
-    /// Hold `out` back until the next application bytes, to write both at once.
+    /// Holds `out` back until the next application bytes, to write both in one call.
     waits_for_answer: bool,
-    /// Close our side after the last byte.
-    finishing: bool,
-    /// A write has failed and taken the socket's error, so a reset now reads as an end of stream.
+    finish: Finish,
+    /// A write has failed and taken the socket's error, so a read now reports a reset as an end of stream.
     failed: bool,
     /// The handshake fails unless both sides have agreed to speak HTTP/2.
     requires_http2: bool,
@@ -92,16 +90,25 @@ enum Phase {
     Open,
 }
 
+/// The end of our side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Finish {
+    No,
+    /// After the last buffered byte.
+    Due,
+    Done,
+}
+
 impl Transport {
-    /// Starts a connection; with a client session, a TLS handshake follows. Errors: as connect(2).
+    /// Starts a connection; with a client session, a TLS handshake follows. Errors: those of connect(2).
     /// [`Transport::advance`] reports a later refusal.
     pub fn connect(address: SocketAddr, session: Option<Session>) -> Result<Self, Fault> {
         let socket = socket::connect(address).map_err(Fault::Connect)?;
         Ok(Self::dialled(socket, session))
     }
 
-    /// As [`Transport::connect`], to any address and from the given local one (`None`: the system chooses). A
-    /// Unix domain socket ignores it. Errors: as [`Transport::connect`] and bind(2).
+    /// As [`Transport::connect`], to any address and from the given local one (`None`: the system chooses). A Unix
+    /// domain socket ignores the local address. Errors: those of [`Transport::connect`] and bind(2).
     pub fn connect_from(
         source: Option<IpAddr>,
         address: &Address,
@@ -138,16 +145,16 @@ impl<S: Socket> Transport<S> {
             taken: 0,
             received: 0,
             waits_for_answer: false,
-            finishing: false,
+            finish: Finish::No,
             requires_http2: false,
             failed: false,
             registered: None,
         }
     }
 
-    /// Reads once and appends the application bytes to `into`. One call reads at most about
-    /// [`Wire::with_read_size`] bytes, so that no connection starves the others; the poller reports the rest
-    /// in the next turn. Errors: the connection failed; an alert has been sent to the peer if one is due.
+    /// Reads once and appends the application bytes to `into`. One call reads at most about [`Wire::with_read_size`]
+    /// bytes, so that no connection starves the others; the poller reports the remaining bytes in the next turn.
+    /// Errors: the connection failed, after an alert to the peer if one is due.
     pub fn receive(&mut self, wire: &mut Wire, into: &mut Vec<u8>) -> Result<Received, Fault> {
         if self.session.is_none() {
             return Ok(match self.read(wire, into)? {
@@ -173,8 +180,8 @@ impl<S: Socket> Transport<S> {
         received
     }
 
-    /// Reads once from the wire without interpreting the bytes, for a caller that chooses the protocol by
-    /// them and passes them on with [`Transport::feed`]. Errors: the connection failed.
+    /// Reads once from the wire without interpreting the bytes, for a caller that derives the protocol from them and
+    /// then passes them to [`Transport::feed`]. Errors: the connection failed.
     pub fn read(&mut self, wire: &Wire, into: &mut Vec<u8>) -> Result<Read, Fault> {
         match self.socket.read(into, wire.read_size) {
             Ok(Read::Bytes(bytes)) => {
@@ -186,8 +193,8 @@ impl<S: Socket> Transport<S> {
         }
     }
 
-    /// Takes bytes from the wire, decrypts them in place if there is TLS, and appends the application bytes
-    /// to `into`. Errors: as [`Transport::receive`].
+    /// Takes bytes from the wire, decrypts them in place with TLS, and appends the application bytes to `into`. Errors:
+    /// those of [`Transport::receive`].
     pub fn feed(&mut self, raw: &mut [u8], into: &mut Vec<u8>, wire: &mut Wire) -> Result<Received, Fault> {
         let before = into.len();
         let Some(session) = &mut self.session else {
@@ -209,7 +216,7 @@ impl<S: Socket> Transport<S> {
         let is_asked = finished && session.is_server() && into.len() > before;
         if finished {
             self.phase = Phase::Open;
-            // A client's Finished and its request leave in one write.
+            // A client's Finished and its request are sent in one write.
             let staged = std::mem::take(&mut self.staged);
             if !staged.is_empty() {
                 session.send(&staged, &mut wire.sealed)?;
@@ -237,8 +244,8 @@ impl<S: Socket> Transport<S> {
         })
     }
 
-    /// Fails the TLS handshake, before any application byte is sent, unless it agrees on HTTP/2 by ALPN. No effect in
-    /// cleartext.
+    /// Makes the TLS handshake fail, before any application byte is sent, unless it negotiates HTTP/2 by ALPN. Has no
+    /// effect in cleartext.
     pub fn require_http2(&mut self) {
         self.requires_http2 = true;
     }
@@ -249,7 +256,7 @@ impl<S: Socket> Transport<S> {
         self.phase = Phase::Handshaking;
     }
 
-    /// Continues in cleartext, to respond to a peer whose handshake failed. Buffered bytes are still sent.
+    /// Continues in cleartext, to respond to a peer whose handshake failed. Buffered output is still sent.
     pub fn give_up_tls(&mut self) {
         self.session = None;
         self.phase = Phase::Open;
@@ -292,7 +299,7 @@ impl<S: Socket> Transport<S> {
         if self.waits_for_answer { 0 } else { self.out.len() - self.sent }
     }
 
-    /// Whether no unread input is pending: no bytes, end of stream or error. Costs a system call.
+    /// Whether no unread input is pending: no bytes, end of stream or error. Makes a system call.
     pub fn is_quiet(&self) -> bool {
         !self.has_partial_record() && self.socket.is_quiet()
     }
@@ -307,7 +314,7 @@ impl<S: Socket> Transport<S> {
         self.phase == Phase::Open
     }
 
-    /// Whether the next step belongs to a TLS handshake, which costs far more than any other step.
+    /// Whether the next step belongs to a TLS handshake, which takes far more CPU time than any other step.
     pub fn is_in_handshake(&self) -> bool {
         self.phase != Phase::Open && self.session.is_some()
     }
@@ -337,11 +344,11 @@ impl<S: Socket> Transport<S> {
         self.session.as_ref().map_or(0, |session| session.tickets_received())
     }
 
-    /// Registers this connection's interest with `net`: writable while bytes are buffered, readable if `read`
-    /// or before the connection is open. Makes a system call only on a change. Errors: as epoll_ctl(2).
+    /// Registers this connection's interest with `net`: writable while bytes are buffered, readable if `read` or before
+    /// the connection is open. Makes a system call only on a change. Errors: those of epoll_ctl(2).
     pub fn watch<N: Net<Socket = S>>(&mut self, net: &N, key: Key, read: bool) -> io::Result<()> {
-        // A handshake always reads; a client must also see a refusal or an early response before its first
-        // byte leaves.
+        // A handshake always reads. A client must also notice a refusal or an early response before it sends its first
+        // byte.
         let read = read || self.phase != Phase::Open;
         let interest = Interest { read, write: self.phase == Phase::Connecting || self.unsent() > 0 };
         match self.registered {
@@ -353,7 +360,7 @@ impl<S: Socket> Transport<S> {
         Ok(())
     }
 
-    /// As [`Transport::watch`], without reading, even in a handshake: its turn comes later. Errors: as
+    /// As [`Transport::watch`], but without reading, even in a handshake that waits for its turn. Errors: those of
     /// epoll_ctl(2).
     pub fn pause<N: Net<Socket = S>>(&mut self, net: &N, key: Key) -> io::Result<()> {
         let interest = Interest { read: false, write: self.unsent() > 0 };
@@ -364,7 +371,7 @@ impl<S: Socket> Transport<S> {
         }
     }
 
-    /// Undoes [`Transport::watch`], for a connection that moves to another [`Net`]. Errors: as epoll_ctl(2).
+    /// Undoes [`Transport::watch`], for a connection that moves to another [`Net`]. Errors: those of epoll_ctl(2).
     pub fn unwatch<N: Net<Socket = S>>(&mut self, net: &N) -> io::Result<()> {
         match self.registered.take() {
             Some(_) => net.deregister(&self.socket),
@@ -390,6 +397,6 @@ impl<S: AsFd> AsFd for Transport<S> {
 /// The estimated size of a TLS session without partial records: keys and negotiated parameters.
 const SESSION: usize = 4096;
 
-/// The default size of a read: a 64 KiB message with its head and TLS records fits into one call, and
-/// together with its plaintext into a core's L2 cache.
+/// The default size of a read. A 64 KiB message with its head and TLS records fits into one read, and together with its
+/// plaintext into a core's L2 cache.
 pub const READ_SIZE: usize = 128 * 1024;

@@ -1,4 +1,4 @@
-//! The place where a server listens: a URL or a path.
+//! The address on which a server listens: a URL or a path.
 
 use crate::{Address, Endpoint};
 use std::fmt;
@@ -11,7 +11,7 @@ use std::str::FromStr;
 pub enum Place {
     /// `http://HOST:PORT` or `https://HOST:PORT`.
     Url(Endpoint),
-    /// `tcp://HOST:PORT` or, with TLS, `tls://HOST:PORT`: another protocol than HTTP.
+    /// `tcp://HOST:PORT` or, with TLS, `tls://HOST:PORT`: a protocol other than HTTP.
     Stream(Endpoint),
     /// `unix:PATH`: any protocol in cleartext.
     Unix(PathBuf),
@@ -23,7 +23,7 @@ impl Place {
         self.endpoint().is_some_and(|endpoint| endpoint.tls)
     }
 
-    /// Whether the host is a name, which has to be resolved again from time to time.
+    /// Whether the host is a name, which must be resolved again from time to time.
     pub fn is_named(&self) -> bool {
         self.endpoint().is_some_and(|endpoint| !endpoint.is_address())
     }
@@ -36,7 +36,7 @@ impl Place {
         }
     }
 
-    /// The same place at another port; a path has none.
+    /// The same place with another port; a path has no port and stays the same.
     #[must_use]
     pub fn at_port(&self, port: u16) -> Self {
         let at_port = |endpoint: &Endpoint| Endpoint { port, ..endpoint.clone() };
@@ -47,7 +47,7 @@ impl Place {
         }
     }
 
-    /// The first address. Errors: as [`Endpoint::resolve`].
+    /// The first address. Errors: those of [`Endpoint::resolve`].
     pub fn resolve(&self) -> io::Result<Address> {
         match self {
             Self::Url(endpoint) | Self::Stream(endpoint) => endpoint.resolve().map(Address::Tcp),
@@ -55,7 +55,7 @@ impl Place {
         }
     }
 
-    /// Host and port as in a `Host` field; `localhost` for a path, for which HTTP has no form.
+    /// Host and port as in a `Host` field; `localhost` for a path, which HTTP cannot express.
     pub fn authority(&self) -> String {
         match self {
             Self::Url(endpoint) => endpoint.authority(),
@@ -86,7 +86,7 @@ impl FromStr for Place {
     }
 }
 
-/// The place `text`, whose part behind the scheme is `rest`.
+/// The place `text`; `rest` is the part after the scheme.
 fn stream(text: &str, rest: &str, tls: bool) -> Result<Place, String> {
     Endpoint::with_port(rest, tls)
         .map(Place::Stream)
@@ -123,7 +123,7 @@ impl fmt::Display for Place {
 /// The prefix of a path.
 pub const UNIX: &str = "unix:";
 
-/// The schemes of other protocols than HTTP, without and with TLS.
+/// The schemes of protocols other than HTTP, without and with TLS.
 const TCP: &str = "tcp";
 const TLS: &str = "tls";
 

@@ -1,10 +1,10 @@
-//! The sending side: bytes are staged, committed, sealed and written; the end of the stream follows.
+//! The sending side: stages, commits, seals and writes bytes, then ends the stream.
 
-use crate::{Fault, Phase, Transport, Wire};
+use crate::{Fault, Finish, Phase, Transport, Wire};
 use weir_reactor::Socket;
 
 impl<S: Socket> Transport<S> {
-    /// The buffer to append application bytes to; they leave with the next [`Transport::commit`] or send.
+    /// The buffer to append application bytes to. The next [`Transport::commit`] or send sends them.
     pub fn stage(&mut self, wire: &mut Wire) -> &mut Vec<u8> {
         if self.staged.capacity() == 0 {
             self.staged = wire.buffer();
@@ -37,8 +37,8 @@ impl<S: Socket> Transport<S> {
         self.commit(wire)
     }
 
-    /// As [`Transport::send`] for `buf[at..]`, without copying it: copies the staged bytes, usually a head,
-    /// in front of `at`, over bytes of `buf` that the caller no longer needs. Errors: as [`Transport::send`].
+    /// As [`Transport::send`] for `buf[at..]`, without copying these bytes: copies the staged bytes, usually a head, to
+    /// the space before `at`, over bytes that the caller no longer needs. Errors: those of [`Transport::send`].
     pub fn send_in_place(&mut self, buf: &mut [u8], at: usize, wire: &mut Wire) -> Result<(), Fault> {
         if self.phase != Phase::Open {
             return self.send(&buf[at..], wire);
@@ -59,7 +59,7 @@ impl<S: Socket> Transport<S> {
     }
 
     /// Continues when the socket is writable: completes the connection and writes buffered bytes. Errors:
-    /// [`Fault::Connect`] when the connection was refused, else as [`Transport::send`].
+    /// [`Fault::Connect`] if the connection was refused, else those of [`Transport::send`].
     pub fn advance(&mut self, wire: &mut Wire) -> Result<(), Fault> {
         if self.phase == Phase::Connecting {
             self.socket.error().map_err(Fault::Connect)?;
@@ -76,14 +76,14 @@ impl<S: Socket> Transport<S> {
         self.flush_into(wire)
     }
 
-    /// Closes our side after all bytes (with close_notify in TLS); bytes staged on a connection that is not
-    /// open are lost. The last bytes and the end of the stream leave together. The peer may keep sending.
-    /// Errors: as [`Transport::send`].
+    /// Closes our side after all bytes (with close_notify in TLS); bytes staged on a connection that is not open are
+    /// lost. The last bytes and the end of the stream are sent together. The peer may continue to send. Errors: those
+    /// of [`Transport::send`].
     pub fn finish(&mut self, wire: &mut Wire) -> Result<(), Fault> {
-        if self.finishing {
+        if self.finish != Finish::No {
             return Ok(());
         }
-        self.finishing = true;
+        self.finish = Finish::Due;
         let mut staged = std::mem::take(&mut self.staged);
         if self.phase != Phase::Open {
             staged.clear();
@@ -105,22 +105,24 @@ impl<S: Socket> Transport<S> {
         self.flush_into(wire)
     }
 
-    /// As [`Transport::finish`], but keeps receiving from the peer. Errors: as [`Transport::send`].
+    /// As [`Transport::finish`], but continues to receive from the peer. Errors: those of [`Transport::send`].
     pub fn finish_sending(&mut self) -> Result<(), Fault> {
-        if self.finishing {
+        if self.finish != Finish::No {
             return Ok(());
         }
-        self.finishing = true;
+        self.finish = Finish::Due;
         if let Some(session) = &mut self.session {
             session.close_sending(&mut self.out);
         }
         self.flush()
     }
 
-    /// Closes our side after the buffered bytes with FIN alone: a TLS peer cannot tell whether the stream was
-    /// truncated (RFC 8446 section 6.1). The peer may keep sending. Errors: as [`Transport::send`].
+    /// Closes our side after the buffered bytes with a FIN only: a TLS peer cannot tell whether the stream was
+    /// truncated (RFC 8446 section 6.1). The peer may continue to send. Errors: those of [`Transport::send`].
     pub fn finish_bare(&mut self) -> Result<(), Fault> {
-        self.finishing = true;
+        if self.finish == Finish::No {
+            self.finish = Finish::Due;
+        }
         self.flush()
     }
 
@@ -153,7 +155,7 @@ impl<S: Socket> Transport<S> {
         put
     }
 
-    /// Writes bytes to the socket after the buffered ones.
+    /// Writes bytes to the socket after the buffered bytes.
     fn put(&mut self, bytes: &[u8], wire: &mut Wire) -> Result<(), Fault> {
         if self.waits_for_answer {
             self.out.extend_from_slice(bytes);
@@ -173,9 +175,9 @@ impl<S: Socket> Transport<S> {
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<usize, Fault> {
-        let written = match self.finishing {
-            true => self.socket.write_last(bytes),
-            false => self.socket.write(bytes),
+        let written = match self.finish {
+            Finish::No => self.socket.write(bytes),
+            Finish::Due | Finish::Done => self.socket.write_last(bytes),
         };
         let written = written.map_err(Fault::Socket);
         match &written {
@@ -205,11 +207,12 @@ impl<S: Socket> Transport<S> {
         if self.sent == self.out.len() {
             self.out.clear();
             self.sent = 0;
-            if self.finishing {
+            if self.finish == Finish::Due {
+                self.finish = Finish::Done;
                 self.socket.finish();
             }
         } else if self.sent > self.out.len() / 2 {
-            // A slow peer must not make sent bytes pile up at the front of the buffer.
+            // Sent bytes must not accumulate at the front of the buffer of a slow peer.
             self.out.drain(..self.sent);
             self.sent = 0;
         }
@@ -227,8 +230,8 @@ mod tests {
 
     #[test]
     fn a_peer_that_always_leaves_something_waiting_costs_no_memory() {
-        // Regression test: sent bytes stayed at the front of the buffer while any were unsent, so a slow,
-        // steady reader made the buffer as large as all data ever sent to it.
+        // Regression test: sent bytes stayed at the front of the buffer while others were unsent, so a slow, steady
+        // reader made the buffer as large as all data ever sent to it.
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         ours.set_nonblocking(true).unwrap();
         sockopt::set_socket_send_buffer_size(&ours, 4096).unwrap();

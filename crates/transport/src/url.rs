@@ -55,7 +55,7 @@ impl Endpoint {
         if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() }
     }
 
-    /// Parses `HOST:PORT`. Errors: the reason why it is none.
+    /// Parses `HOST:PORT`. Errors: the reason why the text has another form.
     pub(crate) fn with_port(text: &str, tls: bool) -> Result<Self, String> {
         let (host, port) = host_and_port(text)?;
         let host = ascii_host(host)?.into_owned();
@@ -96,8 +96,8 @@ impl FromStr for Endpoint {
     }
 }
 
-/// A host in its ASCII form, for DNS, TLS and HTTP: `xn--bcher-kva.example` for `bücher.example` (UTS 46).
-/// Errors: the host has no such form.
+/// A host in its ASCII form, for DNS, TLS and HTTP: `xn--bcher-kva.example` for `bücher.example` (UTS 46). Errors: the
+/// host has no ASCII form.
 pub fn ascii_host(host: &str) -> Result<Cow<'_, str>, String> {
     if host.is_ascii() {
         return Ok(host.into());

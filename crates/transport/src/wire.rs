@@ -7,7 +7,7 @@ use crate::READ_SIZE;
 pub struct Wire {
     /// The size of a read, in bytes.
     pub(crate) read_size: usize,
-    /// Bytes as read from a TLS connection. Grows to the size of a read and stays.
+    /// Bytes as read from a TLS connection. The buffer grows to the size of a read, and keeps it.
     pub(crate) ciphertext: Vec<u8>,
     /// TLS records for a single write.
     pub(crate) sealed: Vec<u8>,
@@ -27,8 +27,7 @@ impl Wire {
         Self { read_size, ciphertext: Vec::new(), sealed: Vec::new(), flights: 0, spare: Vec::new() }
     }
 
-    /// The number of handshake flights produced so far. Almost all CPU time of a handshake goes into its
-    /// flights.
+    /// The number of handshake flights produced so far. They take almost all CPU time of a handshake.
     pub fn flights(&self) -> u64 {
         self.flights
     }
@@ -43,8 +42,7 @@ impl Wire {
         self.spare = Vec::new();
     }
 
-    /// Returns a buffer to the pool. Frees a large one, so that a burst of large messages leaves no memory
-    /// behind.
+    /// Returns a buffer to the pool. Frees a large one, so that memory use drops after a burst of large messages.
     pub fn give_back(&mut self, mut buffer: Vec<u8>) {
         if (1..=LARGEST).contains(&buffer.capacity()) && self.spare.len() < MOST {
             buffer.clear();

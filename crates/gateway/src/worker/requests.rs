@@ -3,7 +3,7 @@
 use super::Worker;
 use super::core::{Core, HEADROOM};
 use super::handshakes::{EventSource, Handshakes};
-use super::local::{LocalResponse, stopped};
+use super::own_responses::{LocalResponse, stopped};
 use crate::config::document::HalfClose;
 use crate::config::{Action, Route};
 use crate::deadlines::BodyDeadlines;
@@ -13,8 +13,8 @@ use crate::exchange::{
     Stage, Times, Trailers,
 };
 use crate::grpc::Call;
+use crate::heads::client_address::client_address;
 use crate::heads::lookup::cookie;
-use crate::heads::origin::origin;
 use crate::keys::{ClientId, ExchangeId, ServiceId};
 use crate::limits::ClientKey;
 use crate::observe::access::Entry;
@@ -32,10 +32,11 @@ use weir_transport::{Fault, Received};
 
 impl<N: Net> Worker<N> {
     pub(super) fn client_ready(&mut self, id: ClientId, ready: Ready, source: EventSource) {
-        // A connection that was closed in this turn may have had an event.
+        // An event may belong to a connection that was closed in this turn.
         let Some(client) = self.clients.get_mut(id) else { return };
         if source == EventSource::Poller && client.is_in_handshake() {
-            // A paused client is not read, and the poller reports its hang-up until the connection is dropped.
+            // The gateway does not read from a client that waits for its turn. A hang-up is handled now, since the
+            // poller would report it until the connection is dropped.
             let is_gone = client.handshake == Handshake::Ready && ready.hangup;
             if !is_gone {
                 return self.queue_handshake(id);
@@ -52,7 +53,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// A client's socket takes more output, or both directions of its connection have ended.
+    /// A client's socket accepts more output, or both directions of its connection have ended.
     fn client_changed(&mut self, id: ClientId, ready: Ready) {
         if ready.writable {
             self.push_client(id);
@@ -64,22 +65,31 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Both directions of a client's connection have ended: its last bytes and the end of its stream can be read.
+    /// Both directions of a client's connection have ended: reads its last bytes and the end of its stream.
     #[cold]
     fn client_hung_up(&mut self, id: ClientId, is_readable: bool) {
-        if self.clients.get(id).is_some_and(|client| client.ended) {
-            return self.lose_client(id, Fault::Socket(ErrorKind::ConnectionReset.into()));
-        }
-        if is_readable {
-            self.read_client(id);
-        }
-        let is_open = |client: &Client<_>| client.phase == Phase::Closing && !client.ended;
-        if self.clients.get(id).is_some_and(is_open) {
-            self.read_client(id);
+        let Some(client) = self.clients.get(id) else { return };
+        match client.phase {
+            _ if client.ended => self.lose_client(id, Fault::Socket(ErrorKind::ConnectionReset.into())),
+            Phase::Closing => self.end_linger(id),
+            _ if is_readable => self.read_client(id),
+            _ => {}
         }
     }
 
-    /// Sends the client's pending output, as far as its socket takes it.
+    /// Closes a connection whose directions have both ended. First it reads the rest of the input: the kernel would
+    /// reset a connection with unread input, and the client might lose the end of its response.
+    fn end_linger(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        let mut inbox = self.core.take_inbox(&mut client.held);
+        let received = client.transport.receive(&mut self.core.wire, &mut inbox);
+        self.core.put_inbox(inbox);
+        if !received.is_ok_and(|received| received.is_full) {
+            self.drop_client(id);
+        }
+    }
+
+    /// Sends the client's pending output, as much as its socket accepts.
     #[inline]
     pub(super) fn push_client(&mut self, id: ClientId) {
         let Some(client) = self.clients.present_mut(id) else { return };
@@ -93,8 +103,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The client read more of its response: the upstream may be read again. The timeout of a response in progress
-    /// restarts: the upstream may have been silent only because the gateway did not read it.
+    /// The client has read more of its response: reads from the upstream again. The timeout of a response in progress
+    /// restarts, since the upstream may have been silent only because the gateway did not read from it.
     fn response_moved(&mut self, id: ClientId) {
         let Some(client) = self.clients.present(id) else { return };
         match client.phase {
@@ -112,8 +122,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The client has read more: the server of this exchange may be read again. `has_moved`: some of it was, or may have
-    /// been, of this response.
+    /// The client has read more: the gateway may read from this exchange's server again. `has_moved`: the client has
+    /// read, or may have read, bytes of this response.
     pub(super) fn client_has_read(&mut self, id: ExchangeId, has_moved: bool) {
         let Some(exchange) = self.exchanges.present_mut(id) else { return };
         exchange.moved |= has_moved;
@@ -162,8 +172,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Processes a client's input from `at` on, up to the next request that must wait. `ended`: its stream has ended;
-    /// `was_held`: the input arrived earlier.
+    /// Processes a client's input from `at` on, up to the next request that must wait. `ended`: the client's stream has
+    /// ended; `was_held`: the input arrived earlier.
     fn take_requests(&mut self, id: ClientId, input: &mut [u8], at: usize, ended: bool, was_held: bool) {
         let at = self.take_some(id, input, at);
         if at < input.len()
@@ -180,7 +190,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Processes input as [`Self::take_requests`]; returns the position of the rest, which must wait.
+    /// Processes input as [`Self::take_requests`]; returns the position of the remaining input, which must wait.
     pub(super) fn take_some(&mut self, id: ClientId, input: &mut [u8], mut at: usize) -> usize {
         while at < input.len()
             && let Some(client) = self.clients.get_mut(id)
@@ -216,8 +226,8 @@ impl<N: Net> Worker<N> {
         at
     }
 
-    /// A request head is complete: begins its exchange, or rejects it. `before`: the request's earlier exchange, if a
-    /// reload makes it need another route.
+    /// A request head is complete: begins its exchange, or rejects it. `before`: the request's earlier exchange, if the
+    /// request needs another route after a reload.
     pub(super) fn begin(&mut self, leg: Leg, buf: &[u8], before: Option<&mut Exchange>) {
         let core = &mut self.core;
         let head = &core.request;
@@ -226,7 +236,7 @@ impl<N: Net> Worker<N> {
         }
         let Some(client) = self.clients.present_mut(leg.client) else { return };
         if client.is_trusted {
-            client.client_address = origin(head, buf, client.peer, &client.frontend);
+            client.client_address = client_address(head, buf, client.peer, &client.frontend);
         }
         if client.may_object
             && let Some(reason) = client.objection(head, buf)
@@ -267,7 +277,8 @@ impl<N: Net> Worker<N> {
             return self.refuse(leg, buf, Reason::BodyTooLarge, Some(found));
         }
         if let Action::Split(split) = &found.action {
-            match share_of(split, &mut core.split_point, &plan, &core.request, buf) {
+            let has_tls = client.frontend.tls.is_some();
+            match share_of(split, &mut core.split_point, &plan, &core.request, buf, has_tls) {
                 Some(of_share) => (route, found) = of_share,
                 None => return self.broken_client(leg.client, "a split without its routes"),
             }
@@ -277,7 +288,7 @@ impl<N: Net> Worker<N> {
             Action::Split(_) | Action::Redirect(_) | Action::Respond { .. }
                 if leg.stream.is_some() && core.request.upgrade.is_some() =>
             {
-                // A response with success would say that a tunnel is open.
+                // A successful response would tell the client that the tunnel is open.
                 return self.refuse(leg, buf, Reason::ConnectMethod, Some(found));
             }
             Action::Split(_) | Action::Redirect(_) | Action::Respond { .. } => {
@@ -310,17 +321,17 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The client closed its sending side. This aborts its exchange, unless the listener serves half-closed clients or
-    /// the client pipelined requests, which are still held or were held before this call (`was_pipelined`).
+    /// The client closed its sending side. This aborts its exchange, unless the listener serves half-closed clients, or
+    /// the client has pipelined requests, still held or held before this call (`was_pipelined`).
     #[cold]
     fn client_ended(&mut self, id: ClientId, was_pipelined: bool) {
-        // One of its requests may have ended its connection.
+        // One of the client's requests may have closed the connection.
         let Some(client) = self.clients.get_mut(id) else { return };
         let pipelined = !client.held.is_empty();
         let waits = pipelined || was_pipelined || client.frontend.half_close == HalfClose::Serve;
         match client.phase {
             Phase::Closing | Phase::Tunnel(_) | Phase::Preface(_) | Phase::Streams => {}
-            // Its pipelined requests wait until the client reads more of the pending responses.
+            // The pipelined requests wait until the client has read more of the pending responses.
             Phase::Head { started: false } if pipelined => {}
             Phase::Head { .. } => self.close(id),
             Phase::Exchange(exchange) if self.exchanges.get(exchange).is_some_and(|of| of.is_tunnel) => {
@@ -337,7 +348,7 @@ impl<N: Net> Worker<N> {
 pub(super) enum Input {
     /// The connection is in its preface, which another function reads.
     Preface,
-    /// Bytes in `inbox` behind the headroom. `ended`: the stream has ended.
+    /// Bytes in `inbox` after the headroom. `ended`: the stream has ended.
     Bytes { phase: Phase, ended: bool, inbox: Vec<u8> },
     /// The connection failed.
     Failed(Fault),
@@ -365,7 +376,7 @@ fn receive<N: Net>(client: &mut Client<N::Socket>, core: &mut Core<N>, handshake
     input(client, received, inbox, core, handshakes)
 }
 
-/// The share of a request whose head was parsed from `buf`: its route, with the index.
+/// The route that a split selects for the request whose head was parsed from `buf`, with the route's index.
 #[cold]
 fn share_of<'a>(
     split: &Split,
@@ -373,14 +384,15 @@ fn share_of<'a>(
     plan: &'a Plan,
     head: &RequestHead,
     buf: &[u8],
+    has_tls: bool,
 ) -> Option<(usize, &'a Route)> {
     *point = next_point(*point);
     let cookie = split.cookie.as_ref().and_then(|name| cookie(name, head, buf));
-    let route = split.choose(*point, cookie)?;
+    let route = split.choose(*point, cookie, has_tls)?;
     Some((route, plan.snapshot.routes.get(route)?))
 }
 
-/// Notes the facts of a read: the end of the client's stream, the end of its handshake.
+/// Records the results of a read: the end of the client's stream, the end of its handshake.
 #[inline]
 pub(super) fn input<N: Net>(
     client: &mut Client<N::Socket>,
@@ -412,7 +424,7 @@ pub(super) fn input<N: Net>(
     Input::Bytes { phase: client.phase, ended: client.ended, inbox }
 }
 
-/// The exchange of a request that goes to a service; its head was parsed last, from `buf`.
+/// The exchange of a request to a service. The request's head was parsed last, from `buf`.
 #[inline]
 fn exchange<N: Net>(
     leg: Leg,
@@ -454,7 +466,7 @@ fn exchange<N: Net>(
         authenticates_connection: head.authenticates_connection,
         asks_upgrade: false,
         accept: None,
-        // Every client of HTTP/2 can take trailers, and gRPC depends on them.
+        // Every HTTP/2 client accepts trailers, and gRPC depends on them.
         accepts_trailers: head.accepts_trailers || leg.stream.is_some(),
         awaits_continue: head.expect_continue && !was_held,
         was_held,
@@ -485,7 +497,7 @@ fn exchange<N: Net>(
         is_tunnel: false,
         copy: None,
         entry: core.access.as_ref().map(|_| Box::new(Entry::of(head, buf))),
-        // Takes the head, which the other fields are read from.
+        // Takes the head last, since other fields are read from it.
         head: Some(core.hold_head(buf)),
     }
 }
