@@ -4,8 +4,8 @@ use crate::chunked::{Chunked, Section};
 use crate::decoded::{Decoded, within};
 use crate::{BodyError, Framing, Limits};
 
-/// Finds the bytes of one body. Keeps a few words of state and no message bytes, so a body may arrive in any
-/// pieces.
+/// Finds the bytes of one body. Keeps a few words of state and no message bytes, so a body may arrive in pieces of any
+/// size.
 #[derive(Clone, Debug)]
 pub struct BodyDecoder {
     state: State,
@@ -24,7 +24,7 @@ enum State {
 }
 
 impl BodyDecoder {
-    /// Starts at the first byte after a head with this framing. `limits` apply to extensions and the trailer
+    /// Starts at the first byte after a head with this framing. `limits` apply to chunk extensions and the trailer
     /// section.
     #[must_use]
     pub fn new(framing: Framing, limits: &Limits) -> Self {
@@ -59,8 +59,8 @@ impl BodyDecoder {
     /// Checks and drops chunk extensions, and trailers unless [`BodyDecoder::keep_trailers`] was called.
     ///
     /// # Errors
-    /// The violated rule. The bytes before the violation are returned first, however the input is split; from
-    /// then on, every step returns the same error.
+    /// The violated rule. The decoder returns the bytes before the violation first, regardless of how the input is
+    /// split; from then on, every step returns the same error.
     pub fn decode(&mut self, input: &[u8]) -> Result<Decoded, BodyError> {
         match &mut self.state {
             State::Length(missing) => {

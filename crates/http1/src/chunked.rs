@@ -63,7 +63,7 @@ struct Trailer {
     kept: Option<Box<Section>>,
 }
 
-/// The lines of a trailer section. Boxed, since few bodies have one.
+/// The lines of a trailer section. Boxed, since few bodies have trailers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Section {
     pub(crate) lines: Vec<u8>,
@@ -143,8 +143,8 @@ impl Chunked {
         }
     }
 
-    /// Sixteen digits fill 64 bits, so the size cannot overflow; longer sizes are rejected even with leading
-    /// zeros.
+    /// Processes a byte of the size. Sixteen digits fill 64 bits, so the size cannot overflow; longer sizes are
+    /// rejected even with leading zeros.
     fn size(&mut self, digits: u8, size: u64, byte: u8) -> Result<At, BodyError> {
         let digit = match byte {
             b'0'..=b'9' => byte - b'0',

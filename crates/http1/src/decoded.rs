@@ -11,7 +11,7 @@ pub struct Decoded {
     pub data: Range<usize>,
 }
 
-/// The number of missing bytes that `input` contains.
+/// The number of bytes in `input`, up to `missing`.
 pub(crate) fn within(missing: u64, input: &[u8]) -> usize {
     usize::try_from(missing).map_or(input.len(), |missing| missing.min(input.len()))
 }

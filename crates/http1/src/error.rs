@@ -1,4 +1,4 @@
-//! One variant per violated rule. Every violation is the sender's.
+//! One variant per violated rule. Every violation is the sender's fault.
 
 use thiserror::Error;
 
@@ -68,11 +68,12 @@ pub enum HeadError {
     /// A connection option that is not a token (RFC 9110, section 7.6.1).
     #[error("a connection option is not a token")]
     BadConnectionOption,
-    /// `Connection` names a field that is intended for all recipients (RFC 9110, section 7.6.1) and that Weir
-    /// relies on.
+    /// `Connection` names a field that is intended for all recipients (RFC 9110, section 7.6.1) and that Weir relies
+    /// on.
     #[error("Connection names a field that is not for one connection")]
     ConnectionNamesReliedOnField,
-    /// More connection options than real messages have: the parser compares each with each field.
+    /// More connection options than real messages contain. The limit bounds the work of comparing each option with each
+    /// field.
     #[error("too many connection options")]
     TooManyConnectionOptions,
 }
@@ -127,7 +128,7 @@ pub enum RequestError {
     /// A byte that is not allowed in a target: not visible ASCII, or `#` (RFC 9112, section 3.2).
     #[error("invalid character in the request target")]
     BadTargetCharacter,
-    /// None of the four forms of target, or one that the method does not allow (RFC 9112, section 3.2).
+    /// The target has none of the four forms, or one that the method does not allow (RFC 9112, section 3.2).
     #[error("invalid form of request target")]
     BadTargetForm,
     /// An HTTP/1.1 request without `Host` (RFC 9112, section 3.2).

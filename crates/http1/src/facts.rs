@@ -21,7 +21,7 @@ pub(crate) struct Facts {
     pub(crate) idle_timeout: Option<u32>,
 }
 
-/// The limit on connection options: each is searched among all fields. Real messages have one to three.
+/// The limit on connection options, since each is compared with all fields. Real messages contain one to three.
 const MAX_OPTIONS: usize = 32;
 
 impl Facts {
@@ -78,8 +78,8 @@ impl Facts {
         }
     }
 
-    /// Elements of one line and of several lines are equivalent (RFC 9110, section 5.3), so `5, 5` folds as
-    /// two lines do.
+    /// Processes a `Content-Length`. Elements in one line and in several lines are equivalent (RFC 9110, section 5.3),
+    /// so `5, 5` folds as two lines do.
     fn content_length(&mut self, value: &[u8]) -> Result<(), HeadError> {
         for element in elements(value) {
             let length = decimal(element).ok_or(HeadError::BadContentLength)?;
@@ -142,8 +142,8 @@ impl Facts {
     }
 }
 
-/// Whether credentials or a challenge use a scheme that authenticates the connection rather than a message:
-/// NTLM and Negotiate do, against RFC 9110, section 3.3.
+/// Whether credentials or a challenge use a scheme that authenticates the connection rather than a message: NTLM and
+/// Negotiate violate RFC 9110, section 3.3 in this way.
 #[cold]
 pub fn authenticates_connection(value: &[u8]) -> bool {
     elements(value).any(|element| {
@@ -152,7 +152,7 @@ pub fn authenticates_connection(value: &[u8]) -> bool {
     })
 }
 
-/// The `timeout` parameter of a `Keep-Alive` field. Ignores malformed ones, since no message depends on it.
+/// The `timeout` parameter of a `Keep-Alive` field. Ignores malformed parameters, since no message depends on them.
 #[cold]
 fn idle_timeout(value: &[u8]) -> Option<u32> {
     elements(value).find_map(|parameter| {

@@ -1,6 +1,6 @@
 //! The end of a body.
 
-/// The end of one message's body (RFC 9112, section 6.3): the one framing decision, made from the head.
+/// The end of one message's body (RFC 9112, section 6.3). It is decided only once, from the head.
 ///
 /// [`crate::framing_field`] writes a forwarded message's framing from this value. The received
 /// `Content-Length` and `Transfer-Encoding` lines are not copied, since a folded `Content-Length: 5, 5` must
@@ -12,7 +12,7 @@ pub enum Framing {
     None,
     /// The body has this many bytes.
     Length(u64),
-    /// The body consists of chunks and ends with an empty one.
+    /// The body consists of chunks and ends with an empty chunk.
     Chunked,
     /// The body ends with the connection; never in a request.
     UntilClose,

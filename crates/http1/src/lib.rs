@@ -4,7 +4,7 @@
 //! a set of [spans](weir_http::Span) into the caller's buffer, so that a gateway can forward unchanged fields verbatim.
 //!
 //! * [`RequestHead::parse`] and [`ResponseHead::parse`] parse a head, or report that it is incomplete.
-//! * [`Framing`] describes the end of the body: decided once per message, from the head.
+//! * [`Framing`] describes the end of the body, decided once per message from the head.
 //! * [`BodyDecoder`] finds the body's bytes after the head.
 //! * [`copy_fields`], [`framing_field`], [`chunk`] and [`last_chunk`] write.
 //!
@@ -21,15 +21,15 @@
 //! * exactly one `Host` in HTTP/1.1, at most one in HTTP/1.0, of letters, digits, `-._~`, or an IPv6 literal (3.2);
 //! * `Connection` must not name a field that framing, routing or forwarding relies on.
 //!
-//! Three leniencies remain, since rejecting them breaks honest peers and none is ambiguous. An empty line
-//! before a request line is skipped, as section 2.2 asks. A status line may end right after its three digits:
-//! section 4 requires another SP, which servers omit together with the reason. Lists may have empty elements
-//! (RFC 9110, section 5.6.1.2), but `Transfer-Encoding` needs at least one coding.
+//! Three leniencies remain, since strictness would break honest peers and the lenient reading is unambiguous. An empty
+//! line before a request line is skipped, as section 2.2 asks. A status line may end right after its three digits:
+//! section 4 requires another SP, which servers omit together with the reason. Lists may contain empty elements (RFC
+//! 9110, section 5.6.1.2), but `Transfer-Encoding` needs at least one coding.
 //!
-//! Some rules can be relaxed ([`Rule`]), since RFC 9112 allows it and real senders violate them. None of them
-//! affects where a body ends. The parser first rejects such a head; then the head is
-//! [repaired](RequestHead::mend) and parsed again by the strict rules. So only the path of a rejection knows
-//! of relaxed rules, and every forwarded head is strict.
+//! Some rules can be relaxed ([`Rule`]), since RFC 9112 permits it and real senders violate them. No such rule affects
+//! where a body ends. The strict parser first rejects the head, which is then [repaired](RequestHead::repair) and parsed
+//! again by the strict rules. So only the rejection path needs to handle relaxed rules, and every forwarded head is
+//! strict.
 
 mod body;
 mod chunked;
@@ -38,8 +38,8 @@ mod error;
 mod facts;
 mod framing;
 mod limits;
-mod mend;
 mod part;
+mod repair;
 mod request;
 mod response;
 mod rules;
@@ -55,8 +55,8 @@ pub use error::{BodyError, HeadError, RequestError, ResponseError};
 pub use facts::authenticates_connection;
 pub use framing::Framing;
 pub use limits::{Limits, Parse};
-pub use mend::Mended;
 pub use part::Part;
+pub use repair::Repaired;
 pub use request::RequestHead;
 pub use response::ResponseHead;
 pub use rules::{Rule, Rules};

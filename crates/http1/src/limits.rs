@@ -18,10 +18,10 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            // Cookies of large sites take 8 to 16 KiB, and tokens may take the same again.
+            // Cookies of large sites take 8 to 16 KiB, and tokens may take as much again.
             head_bytes: HEAD_BYTES,
-            // Browsers send 15 to 25 fields, a chain of proxies adds a dozen. This number also bounds the
-            // cost of connection options, each of which is searched among all fields.
+            // Browsers send 15 to 25 fields, and a chain of proxies adds a dozen. This number also bounds the cost of
+            // connection options, each of which is compared with all fields.
             fields: 100,
             // The limit on the head is enough, since its lines share it. RFC 9112 section 3 recommends at
             // least 8000 bytes for a request line; a field with a Kerberos token takes 16 KiB and more.
@@ -57,10 +57,9 @@ impl Limits {
 /// Parse progress of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parse {
-    /// The head is not complete. No complete line violates a rule, no byte of the incomplete line is invalid,
-    /// and no limit is reached. Read more and parse again from the start of the head; the spans are not valid
-    /// yet.
+    /// The head is not complete. No complete line violates a rule, no byte of the incomplete line is invalid, and no
+    /// limit is reached. Receive more and parse again from the start of the head; the spans are not valid yet.
     Partial,
-    /// The head is complete and has this many bytes, with its empty line; the body starts after them.
+    /// The head is complete and has this many bytes, including its empty line; the body starts after them.
     Complete(usize),
 }

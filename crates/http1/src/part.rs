@@ -2,10 +2,10 @@
 
 use crate::Limits;
 
-/// The state of an incomplete head that has been parsed. Parsing from the start with every received piece
-/// would let a client that sends many pieces waste CPU time. So the head is parsed again only when another
-/// line is complete ([`Limits::fields`] bounds their number) or a limit is reached. An error in an incomplete
-/// line is reported then.
+/// The state of an incomplete head that has been parsed. If the gateway parsed from the start with every received
+/// piece, a client that sends many pieces could waste CPU time. So the head is parsed again only when another line is
+/// complete ([`Limits::fields`] bounds their number) or a limit is reached; only then is an error in an incomplete line
+/// reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Part {
     /// The start of the last line, which is incomplete.
@@ -19,8 +19,8 @@ impl Part {
         Self { line: head.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1) }
     }
 
-    /// Whether to parse again after receiving `more` behind `length` bytes. None of these may have completed
-    /// a line since the state was created.
+    /// Whether to parse again, now that `more` has followed the first `length` bytes. No byte received between the
+    /// state's creation and `more` may have completed a line.
     #[must_use]
     pub fn is_worth_parsing(self, length: usize, more: &[u8], limits: &Limits) -> bool {
         let length = length + more.len();

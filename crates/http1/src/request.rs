@@ -9,8 +9,8 @@ use weir_http::{Authority, Field, FieldName, Method, Span};
 
 /// A request head, as spans into the parsed buffer.
 ///
-/// Create it once per connection and reuse it: it keeps its storage, so parsing a warm request allocates
-/// nothing. Its contents are valid only after [`Parse::Complete`].
+/// Create it once per connection and reuse it: it keeps its storage, so later parses rarely allocate. Its contents are
+/// valid only after [`Parse::Complete`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestHead {
     /// The method.
@@ -21,10 +21,10 @@ pub struct RequestHead {
     pub target: Span,
     /// The form of the target.
     pub target_form: TargetForm,
-    /// Path and query: the whole target in origin and asterisk form, the part after the authority in absolute
-    /// form, empty in authority form. In absolute form the path may be missing, so that this is empty or
-    /// starts with `?`: to forward it in origin form, put `/` before it, or send `*` for OPTIONS without a
-    /// query (RFC 9112, sections 3.2.1 and 3.2.4).
+    /// Path and query: the whole target in origin and asterisk form, the part after the authority in absolute form,
+    /// empty in authority form. In absolute form the path may be missing, so that this span is empty or starts with
+    /// `?`: to forward it in origin form, put `/` before it, or send `*` for OPTIONS without a query (RFC 9112,
+    /// sections 3.2.1 and 3.2.4).
     pub path: Span,
     /// The version.
     pub version: Version,
@@ -83,13 +83,13 @@ impl RequestHead {
         self.read(buf, limits, Authorities::Needed)
     }
 
-    /// As [`RequestHead::parse`], for a head that was accepted before and perhaps
-    /// [repaired](RequestHead::mend): the repair removes an empty `Host`, so the head may have none.
+    /// As [`RequestHead::parse`], for a head that was accepted before and possibly [repaired](RequestHead::repair). The
+    /// repair removes an empty `Host`, so the head may contain none.
     ///
     /// # Errors
-    /// As [`RequestHead::parse`]: the limits may have changed since.
+    /// Those of [`RequestHead::parse`], since the limits may have changed.
     #[cold]
-    pub fn parse_mended(&mut self, buf: &[u8], limits: &Limits) -> Result<Parse, RequestError> {
+    pub fn parse_repaired(&mut self, buf: &[u8], limits: &Limits) -> Result<Parse, RequestError> {
         self.read(buf, limits, Authorities::Dispensable)
     }
 

@@ -8,8 +8,8 @@ use weir_http::{Field, Method, Span};
 
 /// A response head, as spans into the parsed buffer.
 ///
-/// Create it once per connection and reuse it: it keeps its storage, so parsing a warm response allocates
-/// nothing. Its contents are valid only after [`Parse::Complete`].
+/// Create it once per connection and reuse it: it keeps its storage, so later parses rarely allocate. Its contents are
+/// valid only after [`Parse::Complete`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResponseHead {
     /// The version.
@@ -22,10 +22,10 @@ pub struct ResponseHead {
     /// The fields in their order.
     pub fields: Vec<Field>,
     /// Whether the fields let the connection persist after this response (RFC 9112, section 9.3). With
-    /// [`Framing::UntilClose`] it does not persist, whatever this says.
+    /// [`Framing::UntilClose`] the connection never persists, regardless of this value.
     pub persistent: bool,
-    /// Whether a challenge asks to authenticate the connection rather than a request (NTLM, Negotiate): it
-    /// must serve no other client.
+    /// Whether a challenge asks to authenticate the connection rather than a request (NTLM, Negotiate): the connection
+    /// must then serve no other client.
     pub authenticates_connection: bool,
     /// The idle timeout of the server in seconds, from `Keep-Alive` (RFC 2068, section 19.7.1.1).
     pub idle_timeout: Option<u32>,
@@ -57,8 +57,9 @@ impl ResponseHead {
         Ok(Parse::Complete(end))
     }
 
-    /// Makes this the head of a response that was not parsed from text: the caller sets its fields. `reason` is the
-    /// span of a phrase, `declared` what the message says about its body; the connection persists after it.
+    /// Turns this into the head of a response that was not parsed from text: the caller sets its fields. `reason` is
+    /// the span of a reason phrase, `declared` the framing that the message declares. The connection persists after the
+    /// response.
     pub fn adopt(&mut self, status: u16, reason: Span, declared: Framing) {
         self.version = Version::Http11;
         self.status = status;
@@ -71,8 +72,8 @@ impl ResponseHead {
 
     /// The end of the body of this response to a request with method `request` (RFC 9112, section 6.3).
     ///
-    /// [`Framing::None`] for HEAD, 1xx, 204, 304 and 2xx to CONNECT, whatever the fields declare. The bytes
-    /// after a 101, and after a 2xx to CONNECT, are not HTTP.
+    /// [`Framing::None`] for HEAD, 1xx, 204, 304 and 2xx to CONNECT, regardless of the fields. The bytes after a 101,
+    /// and after a 2xx to CONNECT, are not HTTP.
     #[must_use]
     pub fn framing(&self, request: Method) -> Framing {
         match (request, self.status) {

@@ -3,14 +3,14 @@
 use crate::{HeadError, RequestError, ResponseError};
 use std::fmt;
 
-/// A rule that a recipient may relax: RFC 9112 lets it repair violations, and real senders violate it. Each
-/// rule concerns either requests or responses: a repair that is safe in a response would allow request
+/// A rule that a recipient may relax: RFC 9112 permits recipients to repair violations, and real senders violate the
+/// rule. Each rule concerns either requests or responses: a repair that is safe in a response would allow request
 /// smuggling in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rule {
     /// Requests: treat HTTP/1.2 and later minor versions as HTTP/1.1 (RFC 9110, section 2.5).
     HttpMinor,
-    /// Requests: treat an empty `Host`, as for a target without authority, as absent (RFC 9112, sections 3.2
+    /// Requests: treat an empty `Host`, which a target without authority requires, as absent (RFC 9112, sections 3.2
     /// and 3.3).
     EmptyHost,
     /// Requests: treat `Host: name:` as `Host: name` (RFC 3986, section 6.2.3).
@@ -21,8 +21,7 @@ pub enum Rule {
     RawUtf8Target,
     /// Responses: `Connection` may name the framing fields, which stay valid (RFC 9110, section 7.6.1).
     ConnectionNamesFraming,
-    /// Responses: treat a repeated `chunked` as one, for a body that was chunked once (RFC 9112, section
-    /// 6.1).
+    /// Responses: treat a repeated `chunked` as a single one, for a body that was chunked once (RFC 9112, section 6.1).
     ChunkedTwice,
     /// Responses: lines of a head may end with a bare LF (RFC 9112, section 2.2).
     BareLf,
@@ -39,7 +38,7 @@ impl Rule {
         [Self::HttpMinor, Self::EmptyHost, Self::HostWithoutPort, Self::EmptyLines, Self::RawUtf8Target];
 
     /// The rules for responses.
-    pub const OF_ANSWERS: [Self; 5] = [
+    pub const OF_RESPONSES: [Self; 5] = [
         Self::ConnectionNamesFraming,
         Self::ChunkedTwice,
         Self::BareLf,
@@ -139,7 +138,7 @@ impl Rules {
 
     /// The rules of the set.
     pub fn iter(self) -> impl Iterator<Item = Rule> {
-        let all = Rule::OF_REQUESTS.into_iter().chain(Rule::OF_ANSWERS);
+        let all = Rule::OF_REQUESTS.into_iter().chain(Rule::OF_RESPONSES);
         all.filter(move |rule| self.has(*rule))
     }
 }

@@ -4,9 +4,8 @@ use crate::{HeadError, Limits};
 use weir_http::scan::{name_end, text_end};
 use weir_http::{Field, FieldName, Span};
 
-/// Reads the field lines of `head`, the window of `limits`, from `at` into `fields`, and passes each known
-/// name with its value to `note`. Returns the offset after the empty line, or `None` if the bytes end before
-/// it.
+/// Reads the field lines of `head`, the window of `limits`, from `at` into `fields`, and passes each known name with
+/// its value to `note`. Returns the offset after the empty line, or `None` if the bytes end before that.
 #[inline]
 pub(crate) fn read<E: From<HeadError>>(
     head: &[u8],

@@ -3,9 +3,9 @@
 use crate::Framing;
 use weir_http::Field;
 
-/// Appends the lines of the fields accepted by `keep`. Copies lines in the usual form, nearly all of them,
-/// verbatim from `buf`, adjacent ones as one run. Writes other lines from name and value, without the white
-/// space around the value.
+/// Appends the lines of the fields accepted by `keep`. Copies lines in the usual form, nearly all of them, verbatim
+/// from `buf`, adjacent lines as one run. Writes other lines from name and value, without the white space around the
+/// value.
 pub fn copy_fields(buf: &[u8], fields: &[Field], mut keep: impl FnMut(&Field) -> bool, out: &mut Vec<u8>) {
     let mut run = 0..0;
     for field in fields.iter().filter(|field| keep(field)) {
@@ -66,8 +66,8 @@ pub fn chunk(data: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the size line of a chunk, for a caller that sends `size` bytes of data and the CRLF itself. A size
-/// of 0 would start the last chunk: use [`last_chunk`].
+/// Appends the size line of a chunk, for a caller that sends `size` bytes of data and the CRLF itself. Do not call it
+/// with a size of 0, which would start the last chunk: use [`last_chunk`].
 pub fn chunk_head(size: u64, out: &mut Vec<u8>) {
     let digits = (u64::BITS - size.leading_zeros()).div_ceil(4).max(1);
     for digit in (0..digits).rev() {

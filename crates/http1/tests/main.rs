@@ -4,8 +4,8 @@
 
 mod bodies;
 mod corpus;
-mod mended;
 mod properties;
+mod repaired;
 mod requests;
 mod responses;
 

@@ -191,7 +191,7 @@ proptest! {
 
     /// A bare LF, white space before a colon, and a folded value do not change the meaning of a line.
     #[test]
-    fn mended_answers_are_read_as_meant(
+    fn repaired_responses_are_read_as_meant(
         (head, status, _, framing, lines) in response(), mask in vec(any::<(bool, bool, bool)>(), 32),
     ) {
         let (mut broken, mut masks) = (Vec::new(), mask.iter().cycle());
@@ -213,10 +213,10 @@ proptest! {
             broken.extend_from_slice(&line);
         }
         let (mut parsed, mut out) = (ResponseHead::new(), Vec::new());
-        let every = Rule::OF_ANSWERS.into_iter().collect();
+        let every = Rule::OF_RESPONSES.into_iter().collect();
         let Err(error) = parsed.parse(&broken, &Limits::default()) else { return Ok(()) };
-        let mended = parsed.mend(&broken, &Limits::default(), every, error, &mut out).unwrap().unwrap();
-        prop_assert_eq!(mended.length, broken.len());
+        let repaired = parsed.repair(&broken, &Limits::default(), every, error, &mut out).unwrap().unwrap();
+        prop_assert_eq!(repaired.length, broken.len());
         prop_assert_eq!(parsed.status, status);
         let mut strict = ResponseHead::new();
         strict.parse(&head, &Limits::default()).unwrap();

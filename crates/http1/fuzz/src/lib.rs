@@ -3,7 +3,7 @@
 
 use weir_http::{Authority, Field, Method};
 use weir_http1::{
-    BodyDecoder, BodyError, Framing, Limits, Mended, Parse, RequestHead, ResponseHead, Rule, Rules,
+    BodyDecoder, BodyError, Framing, Limits, Parse, Repaired, RequestHead, ResponseHead, Rule, Rules,
     TargetForm, Version, chunk, copy_fields, last_chunk,
 };
 
@@ -17,7 +17,7 @@ const ORACLE_FIELDS: usize = 32;
 /// the same way, and a head survives being written and parsed again. A rejected head is parsed once more with
 /// all rules relaxed.
 pub fn request_head(input: &[u8]) {
-    mended_request(input);
+    repaired_request(input);
     let mut head = RequestHead::new();
     let length = decided_once(input, |bytes| head.parse(bytes, &LIMITS));
     let Some(length) = length else { return };
@@ -66,7 +66,7 @@ pub fn request_head(input: &[u8]) {
 
 /// A response head, as [`request_head`].
 pub fn response_head(input: &[u8]) {
-    mended_response(input);
+    repaired_response(input);
     let mut head = ResponseHead::new();
     let length = decided_once(input, |bytes| head.parse(bytes, &LIMITS));
     let Some(length) = length else { return };
@@ -103,22 +103,22 @@ pub fn response_head(input: &[u8]) {
 
 /// A rejected request with all rules relaxed: the decision does not depend on how the bytes arrive, and the
 /// repaired head is strict.
-fn mended_request(input: &[u8]) {
+fn repaired_request(input: &[u8]) {
     let Err(error) = RequestHead::new().parse(input, &LIMITS) else { return };
     let (mut head, mut out) = (RequestHead::new(), Vec::new());
-    let every = Rule::OF_REQUESTS.into_iter().chain(Rule::OF_ANSWERS).collect::<Rules>();
-    assert!(head.mend(input, &LIMITS, Rules::NONE, error, &mut out).is_err());
+    let every = Rule::OF_REQUESTS.into_iter().chain(Rule::OF_RESPONSES).collect::<Rules>();
+    assert!(head.repair(input, &LIMITS, Rules::NONE, error, &mut out).is_err());
     decided_once(input, |bytes| match head.parse(bytes, &LIMITS) {
-        Err(error) => head.mend(bytes, &LIMITS, every, error, &mut out).map(progress),
+        Err(error) => head.repair(bytes, &LIMITS, every, error, &mut out).map(progress),
         strict => strict,
     });
-    let mended = head.mend(input, &LIMITS, every, error, &mut out);
+    let repaired = head.repair(input, &LIMITS, every, error, &mut out);
     let would_pass = RequestHead::would_pass(input, &LIMITS, Rules::NONE, error);
-    assert!(would_pass.is_none_or(|rule| mended.is_ok() && Rule::OF_REQUESTS.contains(&rule)));
-    let Ok(Some(Mended { broken, .. })) = mended else { return };
+    assert!(would_pass.is_none_or(|rule| repaired.is_ok() && Rule::OF_REQUESTS.contains(&rule)));
+    let Ok(Some(Repaired { broken, .. })) = repaired else { return };
     assert!(!broken.is_empty() && broken.iter().all(|rule| Rule::OF_REQUESTS.contains(&rule)));
     let mut again = RequestHead::new();
-    assert_eq!(again.parse_mended(&out, &LIMITS), Ok(Parse::Complete(out.len())));
+    assert_eq!(again.parse_repaired(&out, &LIMITS), Ok(Parse::Complete(out.len())));
     assert_eq!(again, head);
     if broken.has(Rule::EmptyHost) {
         assert!(head.host.is_none() || head.target_form == TargetForm::Absolute);
@@ -134,27 +134,27 @@ fn mended_request(input: &[u8]) {
     request_head(&out);
 }
 
-/// A rejected response, as [`mended_request`].
-fn mended_response(input: &[u8]) {
+/// A rejected response, as [`repaired_request`].
+fn repaired_response(input: &[u8]) {
     let Err(error) = ResponseHead::new().parse(input, &LIMITS) else { return };
     let (mut head, mut out) = (ResponseHead::new(), Vec::new());
-    let every = Rule::OF_REQUESTS.into_iter().chain(Rule::OF_ANSWERS).collect::<Rules>();
-    assert!(head.mend(input, &LIMITS, Rules::NONE, error, &mut out).is_err());
+    let every = Rule::OF_REQUESTS.into_iter().chain(Rule::OF_RESPONSES).collect::<Rules>();
+    assert!(head.repair(input, &LIMITS, Rules::NONE, error, &mut out).is_err());
     decided_once(input, |bytes| match head.parse(bytes, &LIMITS) {
-        Err(error) => head.mend(bytes, &LIMITS, every, error, &mut out).map(progress),
+        Err(error) => head.repair(bytes, &LIMITS, every, error, &mut out).map(progress),
         strict => strict,
     });
-    let mended = head.mend(input, &LIMITS, every, error, &mut out);
+    let repaired = head.repair(input, &LIMITS, every, error, &mut out);
     let would_pass = ResponseHead::would_pass(input, &LIMITS, Rules::NONE, error);
-    assert!(would_pass.is_none_or(|rule| mended.is_ok() && Rule::OF_ANSWERS.contains(&rule)));
-    let Ok(Some(Mended { broken, .. })) = mended else { return };
-    assert!(!broken.is_empty() && broken.iter().all(|rule| Rule::OF_ANSWERS.contains(&rule)));
+    assert!(would_pass.is_none_or(|rule| repaired.is_ok() && Rule::OF_RESPONSES.contains(&rule)));
+    let Ok(Some(Repaired { broken, .. })) = repaired else { return };
+    assert!(!broken.is_empty() && broken.iter().all(|rule| Rule::OF_RESPONSES.contains(&rule)));
     assert_eq!(parse_response(&out), head);
     response_head(&out);
 }
 
-fn progress(mended: Option<Mended>) -> Parse {
-    mended.map_or(Parse::Partial, |mended| Parse::Complete(mended.length))
+fn progress(repaired: Option<Repaired>) -> Parse {
+    repaired.map_or(Parse::Partial, |repaired| Parse::Complete(repaired.length))
 }
 
 /// A chunked body: every split of the input yields the same data and the same end, the decoder consumes

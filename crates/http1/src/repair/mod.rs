@@ -1,14 +1,14 @@
-//! Heads that violate a relaxed rule are rewritten without the violation, and the strict parser checks the
-//! result. So the gateway forwards only strict heads, whatever the sender wrote.
+//! Repairs heads that violate a relaxed rule: rewrites them without the violation, then checks the result with the
+//! strict parser. So the gateway forwards only strict heads, whatever it receives.
 
-mod answers;
 mod requests;
+mod responses;
 
 use crate::{HeadError, Limits, Parse, RequestError, RequestHead, ResponseError, ResponseHead, Rule, Rules};
 
 /// The result of a repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mended {
+pub struct Repaired {
     /// The length of the original head with its empty line; the body starts after it.
     pub length: usize,
     /// The violated rules, at least one.
@@ -21,58 +21,58 @@ impl RequestHead {
     /// head is not complete.
     ///
     /// # Errors
-    /// `error`, if relaxing `rules` cannot cure it; else the next violated rule, at the latest when its line
-    /// is complete.
+    /// `error`, if relaxing `rules` does not cure it; else the next violated rule, at the latest when its line is
+    /// complete.
     #[cold]
-    pub fn mend(
+    pub fn repair(
         &mut self,
         buf: &[u8],
         limits: &Limits,
         rules: Rules,
         error: RequestError,
         out: &mut Vec<u8>,
-    ) -> Result<Option<Mended>, RequestError> {
+    ) -> Result<Option<Repaired>, RequestError> {
         if !rules.have_one_of(Rule::behind_request(error)) {
             return Err(error);
         }
         let head = limits.window(buf);
         let written = requests::write(head, rules, error, out)?;
         let parsed = match written.broken.has(Rule::EmptyHost) {
-            true => self.parse_mended(out, limits)?,
+            true => self.parse_repaired(out, limits)?,
             false => self.parse(out, limits)?,
         };
         written.outcome(parsed, head, limits, RequestError::RequestLineTooLong)
     }
 
-    /// The rule that must be relaxed for a head rejected with `error`: in addition to `rules`, and perhaps
-    /// with others, it makes the head acceptable.
+    /// The rule to relax for a head rejected with `error`: in addition to `rules`, and perhaps together with others, it
+    /// makes the head acceptable.
     #[cold]
     #[must_use]
     pub fn would_pass(buf: &[u8], limits: &Limits, rules: Rules, error: RequestError) -> Option<Rule> {
-        let mend = |rules| Self::default().mend(buf, limits, rules, error, &mut Vec::new());
-        culprit(Rule::behind_request(error), Rule::OF_REQUESTS.into_iter().collect(), rules, error, mend)
+        let repair = |rules| Self::default().repair(buf, limits, rules, error, &mut Vec::new());
+        culprit(Rule::behind_request(error), Rule::OF_REQUESTS.into_iter().collect(), rules, error, repair)
     }
 }
 
 impl ResponseHead {
-    /// As [`RequestHead::mend`].
+    /// As [`RequestHead::repair`].
     ///
     /// # Errors
-    /// As [`RequestHead::mend`].
+    /// Those of [`RequestHead::repair`].
     #[cold]
-    pub fn mend(
+    pub fn repair(
         &mut self,
         buf: &[u8],
         limits: &Limits,
         rules: Rules,
         error: ResponseError,
         out: &mut Vec<u8>,
-    ) -> Result<Option<Mended>, ResponseError> {
+    ) -> Result<Option<Repaired>, ResponseError> {
         if !rules.have_one_of(Rule::behind_response(error)) {
             return Err(error);
         }
         let head = limits.window(buf);
-        let written = answers::write(head, rules, out);
+        let written = responses::write(head, rules, out);
         written.outcome(self.parse(out, limits)?, head, limits, ResponseError::StatusLineTooLong)
     }
 
@@ -80,8 +80,8 @@ impl ResponseHead {
     #[cold]
     #[must_use]
     pub fn would_pass(buf: &[u8], limits: &Limits, rules: Rules, error: ResponseError) -> Option<Rule> {
-        let mend = |rules| Self::default().mend(buf, limits, rules, error, &mut Vec::new());
-        culprit(Rule::behind_response(error), Rule::OF_ANSWERS.into_iter().collect(), rules, error, mend)
+        let repair = |rules| Self::default().repair(buf, limits, rules, error, &mut Vec::new());
+        culprit(Rule::behind_response(error), Rule::OF_RESPONSES.into_iter().collect(), rules, error, repair)
     }
 }
 
@@ -104,9 +104,9 @@ impl Written {
         head: &[u8],
         limits: &Limits,
         first_too_long: E,
-    ) -> Result<Option<Mended>, E> {
+    ) -> Result<Option<Repaired>, E> {
         if let Parse::Complete(_) = parsed {
-            return Ok(Some(Mended { length: self.read, broken: self.broken }));
+            return Ok(Some(Repaired { length: self.read, broken: self.broken }));
         }
         // There is no room for another byte.
         let (line_is_full, head_is_full) =
@@ -120,19 +120,19 @@ impl Written {
     }
 }
 
-/// The suspect that a head rejected with `error` violates, apart from the relaxed `rules`; `None` if the head
-/// fails even with `every` rule relaxed.
+/// The suspect rule that a head rejected with `error` violates besides the relaxed `rules`; `None` if the head is
+/// rejected even with `every` rule relaxed.
 fn culprit<E: Copy + PartialEq>(
     suspects: &[Rule],
     every: Rules,
     rules: Rules,
     error: E,
-    mend: impl Fn(Rules) -> Result<Option<Mended>, E>,
+    repair: impl Fn(Rules) -> Result<Option<Repaired>, E>,
 ) -> Option<Rule> {
-    if suspects.is_empty() || mend(every).is_err() {
+    if suspects.is_empty() || repair(every).is_err() {
         return None;
     }
-    suspects.iter().copied().find(|rule| mend(rules.with(*rule)) != Err(error))
+    suspects.iter().copied().find(|rule| repair(rules.with(*rule)) != Err(error))
 }
 
 /// The complete lines of a head from `at` up to the empty line, each with its LF.

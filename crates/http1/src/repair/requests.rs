@@ -1,4 +1,4 @@
-//! Repairing requests: every repair stays within a line, and lines end with CRLF.
+//! Repairing requests: every repair stays within a line, and all lines end with CRLF.
 
 use super::{Written, lines};
 use crate::{RequestError, Rule, Rules};
@@ -80,7 +80,7 @@ fn around_target(line: &[u8]) -> (&[u8], &[u8], &[u8]) {
 #[derive(Default)]
 struct Hosts {
     count: usize,
-    /// The empty `Host` was dropped.
+    /// The repair has dropped an empty `Host`.
     is_dropped: bool,
 }
 

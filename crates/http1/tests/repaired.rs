@@ -1,7 +1,7 @@
 //! Heads that violate relaxed rules: repaired heads, and heads that are still rejected.
 
 use weir_http::Method;
-use weir_http1::{Framing, Limits, Mended, RequestError, RequestHead, ResponseHead, Rule, Rules};
+use weir_http1::{Framing, Limits, Repaired, RequestError, RequestHead, ResponseHead, Rule, Rules};
 
 const LIMITS: Limits = Limits { head_bytes: 2048, fields: 20, line_bytes: 512, extension_bytes: 0 };
 
@@ -13,27 +13,27 @@ fn all(rules: [Rule; 5]) -> Rules {
 fn request(bytes: &str, rules: Rules) -> Result<(String, Vec<Rule>), &'static str> {
     let (mut head, mut out) = (RequestHead::new(), Vec::new());
     let error = head.parse(bytes.as_bytes(), &LIMITS).expect_err("it is not strict");
-    let Mended { length, broken } = head
-        .mend(bytes.as_bytes(), &LIMITS, rules, error, &mut out)
+    let Repaired { length, broken } = head
+        .repair(bytes.as_bytes(), &LIMITS, rules, error, &mut out)
         .map_err(RequestError::reason)?
         .ok_or("not complete")?;
     assert_eq!(length, bytes.len());
     Ok((String::from_utf8(out).unwrap(), broken.iter().collect()))
 }
 
-fn answer(bytes: &str, rules: Rules) -> Result<(String, Vec<Rule>, Framing), &'static str> {
+fn response(bytes: &str, rules: Rules) -> Result<(String, Vec<Rule>, Framing), &'static str> {
     let (mut head, mut out) = (ResponseHead::new(), Vec::new());
     let error = head.parse(bytes.as_bytes(), &LIMITS).expect_err("it is not strict");
-    let mended = head
-        .mend(bytes.as_bytes(), &LIMITS, rules, error, &mut out)
+    let repaired = head
+        .repair(bytes.as_bytes(), &LIMITS, rules, error, &mut out)
         .map_err(weir_http1::ResponseError::reason)?;
-    let Mended { length, broken } = mended.ok_or("not complete")?;
+    let Repaired { length, broken } = repaired.ok_or("not complete")?;
     assert_eq!(length, bytes.len());
     Ok((String::from_utf8(out).unwrap(), broken.iter().collect(), head.framing(Method::Get)))
 }
 
 #[test]
-fn requests_are_mended_by_their_rule_alone() {
+fn requests_are_repaired_by_their_rule_alone() {
     const REST: &str = "Host: h\r\nX:1\r\n\r\n";
     let table = [
         (Rule::HttpMinor, format!("GET / HTTP/1.2\r\n{REST}"), format!("GET / HTTP/1.1\r\n{REST}")),
@@ -65,8 +65,8 @@ fn requests_are_mended_by_their_rule_alone() {
             format!("GET /%C3%A4/%c3?%E2%82%AC HTTP/1.1\r\n{REST}"),
         ),
     ];
-    for (rule, bytes, mended) in table {
-        assert_eq!(request(&bytes, all(Rule::OF_REQUESTS)), Ok((mended, vec![rule])), "{bytes:?}");
+    for (rule, bytes, repaired) in table {
+        assert_eq!(request(&bytes, all(Rule::OF_REQUESTS)), Ok((repaired, vec![rule])), "{bytes:?}");
         let others = Rule::OF_REQUESTS.into_iter().filter(|other| *other != rule).collect();
         let error = RequestHead::new().parse(bytes.as_bytes(), &LIMITS).unwrap_err();
         assert_eq!(request(&bytes, others), Err(error.reason()), "{bytes:?}");
@@ -75,14 +75,14 @@ fn requests_are_mended_by_their_rule_alone() {
         for length in 0..bytes.len() {
             let (mut head, part) = (RequestHead::new(), &bytes.as_bytes()[..length]);
             if let Err(error) = head.parse(part, &LIMITS) {
-                let part = head.mend(part, &LIMITS, all(Rule::OF_REQUESTS), error, &mut Vec::new());
+                let part = head.repair(part, &LIMITS, all(Rule::OF_REQUESTS), error, &mut Vec::new());
                 assert_eq!(part, Ok(None), "{bytes:?} {length}");
             }
         }
     }
     let all_at_once = "\r\n\r\nGET /ä HTTP/1.3\r\nHost: h:\r\n\r\n";
-    let mended = request(all_at_once, all(Rule::OF_REQUESTS)).unwrap();
-    assert_eq!((mended.0.as_str(), mended.1.len()), ("GET /%C3%A4 HTTP/1.1\r\nHost: h\r\n\r\n", 4));
+    let repaired = request(all_at_once, all(Rule::OF_REQUESTS)).unwrap();
+    assert_eq!((repaired.0.as_str(), repaired.1.len()), ("GET /%C3%A4 HTTP/1.1\r\nHost: h\r\n\r\n", 4));
 }
 
 #[test]
@@ -126,8 +126,8 @@ fn requests_that_are_refused_still() {
             "differing_content_length",
         ),
     ] {
-        let every = Rule::OF_REQUESTS.into_iter().chain(Rule::OF_ANSWERS).collect();
-        assert_eq!(request(bytes, every).map(|mended| mended.0), Err(reason), "{bytes:?}");
+        let every = Rule::OF_REQUESTS.into_iter().chain(Rule::OF_RESPONSES).collect();
+        assert_eq!(request(bytes, every).map(|repaired| repaired.0), Err(reason), "{bytes:?}");
         let error = RequestHead::new().parse(bytes.as_bytes(), &LIMITS).unwrap_err();
         assert_eq!(RequestHead::would_pass(bytes.as_bytes(), &LIMITS, Rules::NONE, error), None, "{bytes:?}");
     }
@@ -135,8 +135,8 @@ fn requests_that_are_refused_still() {
         let bytes = [b"GET /", byte, b" HTTP/1.1\r\nHost: h\r\n\r\n"].concat();
         let (mut head, error) = (RequestHead::new(), RequestError::BadTargetCharacter);
         assert_eq!(head.parse(&bytes, &LIMITS), Err(error), "{byte:?}");
-        let mended = head.mend(&bytes, &LIMITS, all(Rule::OF_REQUESTS), error, &mut Vec::new());
-        assert_eq!(mended, Err(error), "{byte:?}");
+        let repaired = head.repair(&bytes, &LIMITS, all(Rule::OF_REQUESTS), error, &mut Vec::new());
+        assert_eq!(repaired, Err(error), "{byte:?}");
     }
 }
 
@@ -149,17 +149,20 @@ fn what_grows_is_held_to_the_limits() {
         (format!("GET / HTTP/1.2\r\nHost: h\r\nX: {}", "a".repeat(509)), "field_line_too_long"),
         (format!("GET / HTTP/1.2\r\nHost: h\r\n{}", "X: 1\r\n".repeat(400)), "too_many_fields"),
     ] {
-        assert_eq!(request(&bytes, all(Rule::OF_REQUESTS)).map(|mended| mended.0), Err(reason));
+        assert_eq!(request(&bytes, all(Rule::OF_REQUESTS)).map(|repaired| repaired.0), Err(reason));
     }
     let fields = format!("X: {}\r\n", "a".repeat(300)).repeat(7);
     let bytes = format!("GET / HTTP/1.2\r\nHost: h\r\n{fields}\r\n");
-    assert_eq!(request(&bytes, all(Rule::OF_REQUESTS)).map(|mended| mended.0), Err("head_too_long"));
+    assert_eq!(request(&bytes, all(Rule::OF_REQUESTS)).map(|repaired| repaired.0), Err("head_too_long"));
     let folds = format!("HTTP/1.1 200 OK\r\nX: 1\r\n{}", " aaaaaaaaaaaaaaa\r\n".repeat(40));
-    assert_eq!(answer(&folds, all(Rule::OF_ANSWERS)).map(|mended| mended.0), Err("field_line_too_long"));
+    assert_eq!(
+        response(&folds, all(Rule::OF_RESPONSES)).map(|repaired| repaired.0),
+        Err("field_line_too_long")
+    );
 }
 
 #[test]
-fn answers_are_mended_by_their_rule_alone() {
+fn responses_are_repaired_by_their_rule_alone() {
     let table = [
         (Rule::BareLf, "HTTP/1.1 200 OK\nContent-Length: 2\nX: 1\r\n\n", "Content-Length: 2\r\nX: 1\r\n"),
         (Rule::BareLf, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\n", "Content-Length: 2\r\n"),
@@ -190,15 +193,15 @@ fn answers_are_mended_by_their_rule_alone() {
         ),
     ];
     for (rule, bytes, fields) in table {
-        let mended = format!("HTTP/1.1 200 OK\r\n{fields}\r\n");
-        expect_answer(rule, bytes, &mended, Framing::Length(2));
+        let repaired = format!("HTTP/1.1 200 OK\r\n{fields}\r\n");
+        expect_response(rule, bytes, &repaired, Framing::Length(2));
     }
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     for fields in [
         "Transfer-Encoding: chunked\r\ntransfer-encoding: Chunked\r\n",
         "Transfer-Encoding: chunked, , chunked\r\n",
     ] {
-        expect_answer(
+        expect_response(
             Rule::ChunkedTwice,
             &format!("HTTP/1.1 200 OK\r\n{fields}\r\n"),
             chunked,
@@ -207,25 +210,25 @@ fn answers_are_mended_by_their_rule_alone() {
     }
 }
 
-fn expect_answer(rule: Rule, bytes: &str, mended: &str, framing: Framing) {
-    let result = answer(bytes, all(Rule::OF_ANSWERS));
-    assert_eq!(result, Ok((mended.to_owned(), vec![rule], framing)), "{bytes:?}");
-    let others = Rule::OF_ANSWERS.into_iter().filter(|other| *other != rule).collect();
+fn expect_response(rule: Rule, bytes: &str, repaired: &str, framing: Framing) {
+    let result = response(bytes, all(Rule::OF_RESPONSES));
+    assert_eq!(result, Ok((repaired.to_owned(), vec![rule], framing)), "{bytes:?}");
+    let others = Rule::OF_RESPONSES.into_iter().filter(|other| *other != rule).collect();
     let error = ResponseHead::new().parse(bytes.as_bytes(), &LIMITS).unwrap_err();
-    assert_eq!(answer(bytes, others), Err(error.reason()), "{bytes:?}");
+    assert_eq!(response(bytes, others), Err(error.reason()), "{bytes:?}");
     let would_pass = |rules| ResponseHead::would_pass(bytes.as_bytes(), &LIMITS, rules, error);
     assert_eq!((would_pass(Rules::NONE), would_pass(others)), (Some(rule), Some(rule)), "{bytes:?}");
     for length in 0..bytes.len() {
         let (mut head, part) = (ResponseHead::new(), &bytes.as_bytes()[..length]);
         if let Err(error) = head.parse(part, &LIMITS) {
-            let part = head.mend(part, &LIMITS, all(Rule::OF_ANSWERS), error, &mut Vec::new());
+            let part = head.repair(part, &LIMITS, all(Rule::OF_RESPONSES), error, &mut Vec::new());
             assert_eq!(part, Ok(None), "{bytes:?} {length}");
         }
     }
 }
 
 #[test]
-fn answers_that_are_refused_still() {
+fn responses_that_are_refused_still() {
     for (fields, reason) in [
         ("Content-Length: 2\nContent-Length: 3\n", "differing_content_length"),
         ("Content-Length: 2\nTransfer-Encoding: chunked\n", "content_length_and_transfer_encoding"),
@@ -255,18 +258,18 @@ fn answers_that_are_refused_still() {
         ("Connection: Content-Length, a b\nContent-Length: 2\n", "bad_connection_option"),
     ] {
         let bytes = format!("HTTP/1.1 200 OK\r\n{fields}\r\n");
-        let mended = answer(&bytes, all(Rule::OF_ANSWERS));
-        assert_eq!(mended.map(|mended| mended.0), Err(reason), "{bytes:?}");
+        let repaired = response(&bytes, all(Rule::OF_RESPONSES));
+        assert_eq!(repaired.map(|repaired| repaired.0), Err(reason), "{bytes:?}");
     }
     // A violation that no rule concerns is reported before the head is complete.
     for bytes in ["<html>", "HTTP/1.1 200 OK\r\nX\0"] {
         assert!(
-            answer(bytes, all(Rule::OF_ANSWERS)).is_err_and(|reason| reason != "not complete"),
+            response(bytes, all(Rule::OF_RESPONSES)).is_err_and(|reason| reason != "not complete"),
             "{bytes}"
         );
     }
     assert!(request("\u{1}", all(Rule::OF_REQUESTS)).is_err_and(|reason| reason == "bad_method"));
     // A fold must not continue a rejected line.
     let bytes = "HTTP/1.1 200 OK\r\nX: 1\r\nY: 2\n 3\r\n\r\n";
-    assert_eq!(answer(bytes, Rules::NONE.with(Rule::ObsFold)), Err("bare_lf"));
+    assert_eq!(response(bytes, Rules::NONE.with(Rule::ObsFold)), Err("bare_lf"));
 }

@@ -23,7 +23,7 @@ pub(super) fn write(head: &[u8], rules: Rules, out: &mut Vec<u8>) -> Written {
         match text {
             Some(text) if written.lines > 0 => fields.line(text, rules, broken, out),
             Some(text) => write_line(text, out),
-            // The parser rejects this line, and no fold may continue it.
+            // The parser rejects this line, so no later fold may continue it.
             None => {
                 fields = Fields::default();
                 out.extend_from_slice(line);
@@ -35,7 +35,7 @@ pub(super) fn write(head: &[u8], rules: Rules, out: &mut Vec<u8>) -> Written {
     written
 }
 
-/// The state that field lines leave for later ones.
+/// State that a field line leaves for later lines.
 #[derive(Default)]
 struct Fields {
     /// A fold may continue the last line.
@@ -48,7 +48,7 @@ impl Fields {
     /// Writes a line, given without its line ending.
     fn line(&mut self, text: &[u8], rules: Rules, broken: &mut Rules, out: &mut Vec<u8>) {
         if let [b' ' | b'\t', ..] = text {
-            // Some recipients take a line of white space for the end of the head.
+            // Some recipients take a line of only white space for the end of the head.
             if self.may_go_on && rules.has(Rule::ObsFold) && !trim_ows(text).is_empty() {
                 *broken = broken.with(Rule::ObsFold);
                 out.truncate(out.len() - b"\r\n".len());
@@ -93,7 +93,7 @@ impl Fields {
         let mut codings = elements(value).filter(|coding| !coding.is_empty()).peekable();
         let before = self.chunked;
         if codings.peek().is_none() || !codings.all(|coding| coding.eq_ignore_ascii_case(b"chunked")) {
-            // Write it unchanged, so that the parser rejects it.
+            // Writes the value unchanged, so that the parser rejects it.
             self.chunked = usize::MAX;
             return Some(value.to_vec());
         }
