@@ -1,18 +1,18 @@
-//! Changes at run time that the thread of reloads makes.
+//! Changes at run time, which the reload thread makes.
 
 use super::{Admin, RELOAD, Response};
 use crate::process::{Ask, Refusal};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 
 impl Admin {
-    /// Has something changed, and waits until all workers have the change. `ask` makes the question to the thread of reloads; `what`
-    /// is what changes. Errors: the response that says why nothing has changed.
+    /// Requests a change from the reload thread, and waits until all workers have applied it. `ask` creates the
+    /// request; `what` names the change. Errors: the response with the reason why nothing has changed.
     pub(super) fn apply(
         &self,
         what: &str,
         ask: impl FnOnce(Sender<Result<(), Refusal>>) -> Ask,
     ) -> Result<(), Response> {
-        // An upgrade keeps the thread busy to its end.
+        // The reload thread is busy until the end of an upgrade.
         self.upgrades.lasts().map_err(|why| Response::text(409, format!("{why}\n")))?;
         let (reply, outcome) = mpsc::channel();
         let is_asked = self.reload.as_ref().is_some_and(|thread| thread.send(ask(reply)).is_ok());

@@ -7,11 +7,11 @@ use std::net::Shutdown;
 use std::time::Instant;
 use weir_http1::{BodyDecoder, Framing, Limits, RequestHead};
 
-/// The largest body: the addresses of some ten thousand servers.
+/// The largest body: enough for about ten thousand servers.
 pub(super) const LARGEST: usize = 1 << 20;
 
-/// Reads the body that follows a head of `len` bytes in `bytes`, and removes it from them. Errors: as read(2). `Err` within: the body is
-/// too large, malformed or late, and the connection cannot continue.
+/// Reads the body that follows a head of `len` bytes in `bytes`, and removes it from `bytes`, which keeps the head.
+/// Errors: as read(2). The inner `Err`: the body is too large, malformed or late, and the connection must close.
 pub(super) fn read(
     mut stream: &Socket,
     head: &RequestHead,
@@ -57,10 +57,10 @@ pub(super) fn read(
     }
 }
 
-/// Reads and drops the rest of a request, so that the client gets the last response: the kernel resets a connection that is closed with
-/// unread bytes.
+/// Reads and drops the rest of a request, so that the client gets the last response: closing with unread bytes would
+/// make the kernel reset the connection.
 pub(super) fn discard(stream: &Socket) {
-    // A client that is gone needs no response.
+    // Fails if the client has disconnected, which needs no response.
     let _ = stream.shutdown(Shutdown::Write);
     let (until, mut some, mut left) = (Instant::now() + WITHIN, [0; 16 << 10], MOST_DISCARDED);
     while let Ok(Some(read @ 1..)) = read_some(stream, &mut some, until) {
@@ -71,7 +71,7 @@ pub(super) fn discard(stream: &Socket) {
     }
 }
 
-/// Reads once, at most until `until`; `None` then.
+/// Reads once, and returns `None` if no bytes arrive before `until`.
 fn read_some(mut stream: &Socket, some: &mut [u8], until: Instant) -> io::Result<Option<usize>> {
     loop {
         let left = until.saturating_duration_since(Instant::now());
@@ -87,5 +87,5 @@ fn read_some(mut stream: &Socket, some: &mut [u8], until: Instant) -> io::Result
     }
 }
 
-/// After this many bytes the connection closes with unread ones.
+/// The maximum number of bytes to drop before the connection closes anyway.
 const MOST_DISCARDED: usize = 16 << 20;

@@ -4,50 +4,34 @@ use super::{Admin, Response};
 use crate::config::{CertificateFrom, ServedCertificate, Snapshot, certificate};
 use crate::process::{Ask, CertificateChange, CertificateEdit};
 use serde::Serialize;
-use weir_http::{Method, visible};
-
-/// The target of a request for `/certificates`, or below it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CertificateTarget<'a> {
-    All,
-    One(&'a str),
-}
-
-impl<'a> CertificateTarget<'a> {
-    /// Parses a path; `None` if it is not about certificates. Names need no encoding.
-    pub(super) fn of(path: &'a [u8]) -> Option<Self> {
-        let below = std::str::from_utf8(path.strip_prefix(b"/certificates")?).ok()?;
-        match below.strip_prefix('/') {
-            None => below.is_empty().then_some(Self::All),
-            Some(name) => (!name.is_empty() && !name.contains('/')).then_some(Self::One(name)),
-        }
-    }
-}
+use weir_http::visible;
 
 impl Admin {
-    /// Responds to a request about certificates. `body` is empty for requests whose body is not read.
-    pub(super) fn certificates(
-        &self,
-        method: Method,
-        target: CertificateTarget<'_>,
-        query: Option<&[u8]>,
-        body: &[u8],
-    ) -> Response {
-        if query.is_some() {
-            return Response::text(400, "expected no `?`: the body has the certificate\n");
+    pub(super) fn show_certificates(&self) -> Response {
+        let snapshot = self.active.snapshot();
+        let certificates = snapshot.certificates.iter().map(Shown::of).collect();
+        Response::json(200, &All { certificates })
+    }
+
+    pub(super) fn show_certificate(&self, name: &str) -> Response {
+        let snapshot = self.active.snapshot();
+        match snapshot.certificate_named(name) {
+            Some(at) => Response::json(200, &snapshot.certificates.get(at).map(Shown::of)),
+            None => unknown(name, &snapshot),
         }
-        match (method, target) {
-            (Method::Get | Method::Head, target) => self.shown_certificates(target),
-            (Method::Put, CertificateTarget::One(name)) => match certificate(name, body) {
-                Ok(certificate) => self.change_certificate(name, CertificateEdit::Replace(certificate)),
-                Err(fault) => Response::text(400, format!("{}\n", visible(&fault.to_string()))),
-            },
-            (Method::Delete, CertificateTarget::One(name)) => {
-                self.change_certificate(name, CertificateEdit::Reset)
-            }
-            (_, CertificateTarget::All) => Response::text(405, "expected GET or HEAD\n"),
-            (_, CertificateTarget::One(_)) => Response::text(405, "expected GET, HEAD, PUT or DELETE\n"),
+    }
+
+    /// Replaces a certificate by the chain and key in a JSON object.
+    pub(super) fn replace_certificate(&self, name: &str, body: &[u8]) -> Response {
+        match certificate(name, body) {
+            Ok(certificate) => self.change_certificate(name, CertificateEdit::Replace(certificate)),
+            Err(fault) => Response::text(400, format!("{}\n", visible(&fault.to_string()))),
         }
+    }
+
+    /// Returns to the certificate of the file.
+    pub(super) fn reset_certificate(&self, name: &str) -> Response {
+        self.change_certificate(name, CertificateEdit::Reset)
     }
 
     /// The certificates set at run time, in words.
@@ -60,27 +44,13 @@ impl Admin {
         }
     }
 
-    fn shown_certificates(&self, target: CertificateTarget<'_>) -> Response {
-        let snapshot = self.active.snapshot();
-        match target {
-            CertificateTarget::All => {
-                let certificates = snapshot.certificates.iter().map(Shown::of).collect();
-                Response::json(200, &All { certificates })
-            }
-            CertificateTarget::One(name) => match snapshot.certificate_named(name) {
-                Some(at) => Response::json(200, &snapshot.certificates.get(at).map(Shown::of)),
-                None => unknown(name, &snapshot),
-            },
-        }
-    }
-
     fn change_certificate(&self, name: &str, edit: CertificateEdit) -> Response {
         if self.active.snapshot().certificate_named(name).is_none() {
             return unknown(name, &self.active.snapshot());
         }
         let ask = |reply| Ask::Certificate(CertificateChange { name: name.to_owned(), edit, reply });
         match self.apply("certificates", ask) {
-            Ok(()) => self.shown_certificates(CertificateTarget::One(name)),
+            Ok(()) => self.show_certificate(name),
             Err(refused) => refused,
         }
     }
@@ -101,11 +71,11 @@ struct All<'a> {
     certificates: Vec<Shown<'a>>,
 }
 
-/// A certificate in a response, without its chain and its key.
+/// A certificate in a response, without chain and key.
 #[derive(Serialize)]
 struct Shown<'a> {
     name: Option<&'a str>,
-    /// The file of the chain, even if another one replaces it.
+    /// The file of the chain, even if the certificate was set at run time.
     file: &'a str,
     from: &'static str,
     names: &'a [String],
@@ -128,25 +98,6 @@ impl<'a> Shown<'a> {
             key: presented.key.to_string(),
             not_before: presented.not_before,
             not_after: presented.not_after,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_target_is_all_certificates_or_one() {
-        for (path, target) in [
-            ("/certificates", Some(CertificateTarget::All)),
-            ("/certificates/web", Some(CertificateTarget::One("web"))),
-            ("/certificates/", None),
-            ("/certificates/web/", None),
-            ("/certificatesx", None),
-            ("/services", None),
-        ] {
-            assert_eq!(CertificateTarget::of(path.as_bytes()), target, "{path}");
         }
     }
 }

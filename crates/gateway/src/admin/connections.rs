@@ -1,4 +1,4 @@
-//! Connections to the admin address; a limited number of them have a thread.
+//! Connections to the admin address. Each has a thread, so their number is limited.
 
 use socket2::Socket;
 use std::net::Shutdown;
@@ -32,15 +32,16 @@ impl Connections {
         Arc::new(Self { most, open: Mutex::default() })
     }
 
-    /// Admits a connection. If `most` are open, the oldest one that waits for its client is closed. Returns `None` if
-    /// none does.
+    /// Admits a connection. If `most` are open, closes the oldest one that waits for its client; returns `None` if none
+    /// waits.
     pub(super) fn enter(self: &Arc<Self>, stream: OwnedFd) -> Option<Entered> {
         let mut open = self.lock();
         if open.len() >= self.most {
             let awaits = |known: &Arc<Connection>| known.awaits_client.load(Ordering::Relaxed);
             let at = open.iter().position(awaits)?;
             let oldest = open.remove(at);
-            // The connection's thread sees the end of the stream. An error means that it has already.
+            // The connection's thread then reads the end of the stream. An error means that the stream had ended
+            // already.
             let _ = oldest.stream.shutdown(Shutdown::Both);
         }
         let connection =

@@ -1,4 +1,4 @@
-//! The page of metrics: those of the workers, and those of the process.
+//! The metrics page: the metrics of the workers and of the process.
 
 use crate::observe::{Exposition, Report, process};
 use crate::process::{ConfigStatus, Current, Reloads, SecretsFile, Upgrades};

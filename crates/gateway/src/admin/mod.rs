@@ -1,16 +1,16 @@
-//! The admin address: metrics, health, state. Separate threads serve it and query the workers by mail, so a slow admin
-//! client delays no request.
+//! The admin address: metrics, health, state. Separate threads serve it and query the workers by message, so a slow
+//! admin client delays no request.
 
 mod apply;
 mod body;
 mod certificates;
 mod connections;
-mod endpoints;
 mod metrics_page;
+mod paths;
 mod response;
 mod server_change;
+mod service_servers;
 mod services;
-mod target;
 
 use crate::config::document::Rights;
 use crate::observe::Report;
@@ -20,15 +20,14 @@ use crate::process::{
     UpgradeOutcome, Upgrades, gather,
 };
 use crate::worker::Control;
-use certificates::CertificateTarget;
 use connections::{Connections, Entered};
+use paths::Asked;
 use response::Response;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::IpAddr;
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
-use target::Target;
 use weir_http::{Authority, Field, Method};
 use weir_http1::{Limits, Parse, RequestHead};
 use weir_reactor::mailbox::Sender;
@@ -40,10 +39,10 @@ pub(crate) struct Admin {
     pub rights: Rights,
     pub workers: Vec<Sender<Control>>,
     pub status: Arc<ConfigStatus>,
-    /// Changes of servers go there.
+    /// Applies changes of servers.
     pub active: Arc<ActiveConfig>,
     pub journal: Journal,
-    /// The thread that reloads; `None` without one.
+    /// The reload thread, if there is one.
     pub reload: Option<mpsc::Sender<Ask>>,
     pub upgrades: Arc<Upgrades>,
     /// The maximum number of concurrent connections, up to [`MOST`].
@@ -52,7 +51,7 @@ pub(crate) struct Admin {
     pub hosts: Option<Arc<[String]>>,
 }
 
-/// The place of a listener: a URL, or `unix:PATH`.
+/// The address of a listener: a URL, or `unix:PATH`.
 pub(crate) fn place(listener: &Listener) -> String {
     match listener.address() {
         Address::Tcp(at) => format!("http://{at}"),
@@ -60,17 +59,17 @@ pub(crate) fn place(listener: &Listener) -> String {
     }
 }
 
-/// Requests and responses are short: the deadline for a whole head, and for each step of a response.
+/// The timeout of a whole request head, and of each write of a response: both are short.
 const WITHIN: Duration = Duration::from_secs(5);
 
 /// The timeout of a reload, which resolves names for up to half a minute.
 const RELOAD: Duration = Duration::from_secs(60);
 
-/// The upper limit of connections, each of which has a thread.
+/// The upper limit of connections, since each has a thread.
 const MOST: usize = 32;
 
-/// Starts a thread that serves the address once the gate is open, until the door is closed. Errors: the thread cannot
-/// be started.
+/// Starts a thread that serves the address from the opening of `barrier` until `listener` is closed. Errors: the thread
+/// cannot be started.
 pub(crate) fn start(
     socket: Listener,
     listener: &Arc<AdminListener>,
@@ -100,7 +99,7 @@ pub(crate) fn start(
             };
             let Some(entered) = connections.enter(stream) else { continue };
             let (admin, owed) = (admin.clone(), Counted::owed(&ours));
-            // Without a thread, the connection closes.
+            // If the thread cannot start, the connection closes.
             let _ = thread::Builder::new().name("admin".into()).spawn(move || {
                 // A client that disconnects is not an error.
                 let _ = admin.serve(&entered, owed);
@@ -127,14 +126,14 @@ impl Admin {
                     };
                     let responding = Counted::responding(&listener);
                     let first = owed.take();
-                    let owed_now = match path_and_query(&head, &bytes).0 {
-                        b"/upgrade" => {
+                    let owed_now = match Asked::of(&head, &bytes).is_for("/upgrade") {
+                        true => {
                             drop(first);
                             None
                         }
-                        _ => first.or_else(|| Some(Counted::owed(&listener))),
+                        false => first.or_else(|| Some(Counted::owed(&listener))),
                     };
-                    // The rest of a body would be parsed as the next request.
+                    // An unread body would be parsed as the next request.
                     let is_read = head.framing.is_empty() || matches!(body, Some(Ok(_)));
                     let response = match body.transpose() {
                         Err(rejected) => rejected,
@@ -173,15 +172,12 @@ impl Admin {
         }
     }
 
-    /// Whether a request's body is read.
+    /// Whether to read the request's body.
     fn takes_body(&self, head: &RequestHead, buf: &[u8]) -> bool {
-        matches!(head.method, Method::Put | Method::Post)
-            && self.rights == Rights::All
-            && has_body(head.method, path_and_query(head, buf).0)
-            && self.rejection(head, buf).is_none()
+        Asked::of(head, buf).takes_body(self.rights) && self.rejection(head, buf).is_none()
     }
 
-    /// The response to a request that is for another host, or from a web page.
+    /// The rejection of a request for another host, or from a web page.
     fn rejection(&self, head: &RequestHead, buf: &[u8]) -> Option<Response> {
         let host = head.host.map(|host| host.of(buf));
         if let Some(host) = host.filter(|host| !self.is_own(host)) {
@@ -196,7 +192,7 @@ impl Admin {
         }
         let is_change = !matches!(head.method, Method::Get | Method::Head);
         if is_change && head.fields.iter().any(|field| is_of_page(field, buf)) {
-            // A browser on this machine can reach the loopback interface, and lets any page send a POST there.
+            // A browser on this machine can reach the loopback interface, and allows any page to send a POST there.
             return Some(Response::text(403, "a web page cannot change anything\n"));
         }
         None
@@ -204,97 +200,51 @@ impl Admin {
 
     /// Responds to a request. `body`: `None` unless [`Admin::takes_body`].
     fn response(&self, head: &RequestHead, buf: &[u8], body: Option<&[u8]>) -> Response {
-        if let Some(rejected) = self.rejection(head, buf) {
-            return rejected;
-        }
-        let (path, query) = path_and_query(head, buf);
-        if self.rights == Rights::Read {
-            return self.read(head.method, path);
-        }
-        if let Some(target) = Target::of(path) {
-            if !head.framing.is_empty() && body.is_none() {
-                return Response::text(400, "expected no body: parameters follow the path and a `?`\n");
-            }
-            return self.services(head.method, &target, query, body.unwrap_or_default());
-        }
-        if let Some(target) = CertificateTarget::of(path) {
-            if !head.framing.is_empty() && body.is_none() {
-                return Response::text(400, "expected no body\n");
-            }
-            return self.certificates(head.method, target, query, body.unwrap_or_default());
-        }
-        match (head.method, path) {
-            (Method::Post, b"/reload") => return self.reload(),
-            (Method::Post, b"/upgrade") => return self.upgrade(),
-            (_, b"/reload" | b"/upgrade") => return Response::text(405, "expected POST\n"),
-            (Method::Get | Method::Head, _) => {}
-            _ => return Response::text(405, "expected GET or HEAD\n"),
-        }
-        match path {
-            b"/config" => Response::text(200, self.config()),
-            b"/" => Response::text(
-                200,
-                "/metrics  /status  /health  /ready  /config  /services  /certificates  POST /reload  POST /upgrade\n",
-            ),
-            _ => self.state(path).unwrap_or_else(|| {
-                Response::text(
-                    404,
-                    "expected one of /metrics, /status, /health, /ready, /config, /services, \
-                     /services/NAME, /services/NAME/servers, /services/NAME/servers/SERVER, /certificates, \
-                     /certificates/NAME, /reload, /upgrade\n",
-                )
-            }),
-        }
-    }
-
-    /// Responds on an address without the right to change anything.
-    fn read(&self, method: Method, path: &[u8]) -> Response {
-        if !matches!(method, Method::Get | Method::Head) {
-            return Response::text(
-                405,
-                "expected GET or HEAD: nothing can be changed by the [metrics] address\n",
-            );
-        }
-        self.state(path)
-            .unwrap_or_else(|| Response::text(404, "expected one of /metrics, /status, /health, /ready\n"))
-    }
-
-    /// Responds to monitoring; `None` for any other path.
-    fn state(&self, path: &[u8]) -> Option<Response> {
-        Some(match path {
-            b"/metrics" => {
-                // Read before the workers report, so that their reports are of this configuration or a newer one.
-                let reloads = self.status.reloads();
-                match gather(&self.workers) {
-                    Ok(report) => Response {
-                        kind: "text/plain; version=0.0.4; charset=utf-8",
-                        ..Response::text(
-                            200,
-                            metrics_page::page(&report, &self.status, reloads, &self.upgrades),
-                        )
-                    },
-                    Err(partial) => partial.into(),
-                }
-            }
-            b"/status" => match gather(&self.workers) {
-                Ok(report) => Response { kind: "application/json", ..Response::text(200, report.json()) },
-                Err(partial) => partial.into(),
-            },
-            b"/health" => match gather(&self.workers) {
-                Ok(_) => Response::text(200, "healthy\n"),
-                Err(partial) => partial.into(),
-            },
-            b"/ready" => match gather(&self.workers) {
-                Ok(Report { draining: true, .. }) => Response::text(503, "draining\n"),
-                Ok(_) => Response::text(200, "ready\n"),
-                Err(partial) => partial.into(),
-            },
-            _ => return None,
+        self.rejection(head, buf).unwrap_or_else(|| {
+            let body = body.unwrap_or_default();
+            paths::respond(self, Asked::of(head, buf), body)
         })
     }
 
+    /// The metrics as a page.
+    fn metrics(&self) -> Response {
+        // Read before the workers report, so that their reports are of this configuration or a newer one.
+        let reloads = self.status.reloads();
+        match gather(&self.workers) {
+            Ok(report) => {
+                let page = metrics_page::page(&report, &self.status, reloads, &self.upgrades);
+                Response { kind: "text/plain; version=0.0.4; charset=utf-8", ..Response::text(200, page) }
+            }
+            Err(partial) => partial.into(),
+        }
+    }
+
+    /// The metrics as JSON.
+    fn report(&self) -> Response {
+        match gather(&self.workers) {
+            Ok(report) => Response { kind: "application/json", ..Response::text(200, report.json()) },
+            Err(partial) => partial.into(),
+        }
+    }
+
+    fn health(&self) -> Response {
+        match gather(&self.workers) {
+            Ok(_) => Response::text(200, "healthy\n"),
+            Err(partial) => partial.into(),
+        }
+    }
+
+    fn readiness(&self) -> Response {
+        match gather(&self.workers) {
+            Ok(Report { draining: true, .. }) => Response::text(503, "draining\n"),
+            Ok(_) => Response::text(200, "ready\n"),
+            Err(partial) => partial.into(),
+        }
+    }
+
     /// Whether a request for this host is meant for the admin address. A web page can reach it by DNS rebinding: the
-    /// name of the page's host then resolves to the browser's machine. Such a request has that name, never an address.
+    /// name of the page's host then resolves to the browser's machine. The `Host` of such a request is that name, never
+    /// an address.
     fn is_own(&self, host: &[u8]) -> bool {
         let Some(hosts) = &self.hosts else { return true };
         let host = Authority::parse(host).and_then(|authority| std::str::from_utf8(authority.host).ok());
@@ -336,21 +286,11 @@ impl Admin {
         if thread.send(Ask::Upgrade(Some(reply))).is_err() {
             return Response::text(501, "this gateway does not upgrade\n");
         }
-        // An upgrade has its own timeout.
+        // No timeout here: the upgrade has its own.
         match outcome.recv() {
             Ok(outcome @ UpgradeOutcome::Taken { .. }) => Response::json(200, &outcome),
             Ok(outcome @ UpgradeOutcome::Refused { .. }) => Response::json(409, &outcome),
             Err(_) => Response::text(504, "the outcome of the upgrade will be in the log\n"),
-        }
-    }
-}
-
-/// Whether a request with this method and path may have a body.
-fn has_body(method: Method, path: &[u8]) -> bool {
-    match Target::of(path) {
-        Some(target) => matches!(target, Target::Servers(_)),
-        None => {
-            method == Method::Put && matches!(CertificateTarget::of(path), Some(CertificateTarget::One(_)))
         }
     }
 }
@@ -361,12 +301,6 @@ fn is_of_page(field: &Field, buf: &[u8]) -> bool {
     let name = field.name.of(buf);
     name.eq_ignore_ascii_case(b"origin")
         || name.eq_ignore_ascii_case(b"sec-fetch-site") && !field.value.of(buf).eq_ignore_ascii_case(b"none")
-}
-
-/// The path and the query of a request.
-fn path_and_query<'a>(head: &RequestHead, buf: &'a [u8]) -> (&'a [u8], Option<&'a [u8]>) {
-    let mut parts = head.path.of(buf).splitn(2, |byte| *byte == b'?');
-    (parts.next().unwrap_or_default(), parts.next())
 }
 
 impl From<Partial> for Response {

@@ -8,11 +8,13 @@ pub(super) struct Response {
     pub status: u16,
     pub kind: &'static str,
     pub body: String,
+    /// The methods in `Allow`; `None` without the field.
+    pub allow: Option<String>,
 }
 
 impl Response {
     pub(super) fn text(status: u16, body: impl Into<String>) -> Self {
-        Self { status, kind: "text/plain; charset=utf-8", body: body.into() }
+        Self { status, kind: "text/plain; charset=utf-8", body: body.into(), allow: None }
     }
 
     pub(super) fn json(status: u16, value: &impl Serialize) -> Self {
@@ -22,11 +24,12 @@ impl Response {
 
     /// The bytes on the wire, without the body for HEAD.
     pub(super) fn bytes(&self, is_head: bool, persists: bool) -> Vec<u8> {
-        let Self { status, kind, body } = self;
+        let Self { status, kind, body, allow } = self;
         let phrase = crate::heads::own::phrase(*status);
+        let allow = allow.as_ref().map(|methods| format!("Allow: {methods}\r\n")).unwrap_or_default();
         let connection = if persists { "" } else { "Connection: close\r\n" };
         let head = format!(
-            "HTTP/1.1 {status} {phrase}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n{connection}\r\n",
+            "HTTP/1.1 {status} {phrase}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n{allow}{connection}\r\n",
             body.len()
         );
         [head.as_bytes(), if is_head { b"" } else { body.as_bytes() }].concat()

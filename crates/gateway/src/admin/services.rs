@@ -1,14 +1,12 @@
 //! Services and their servers: state, and changes at run time.
 
 use super::server_change::Change;
-use super::target::Target;
 use super::{Admin, Response};
 use crate::config::{Override, Server, Service, Snapshot};
 use crate::observe::{Report, ServerReport, Source};
 use crate::process::{gather, gather_service};
 use serde::Serialize;
 use std::collections::HashMap;
-use weir_http::Method;
 use weir_transport::Place;
 
 /// The error of a request that does not name exactly one server.
@@ -23,36 +21,8 @@ pub(super) enum Unknown {
 }
 
 impl Admin {
-    /// Responds to a request about servers. `body` is empty for requests whose body is not read.
-    pub(super) fn services(
-        &self,
-        method: Method,
-        target: &Target,
-        query: Option<&[u8]>,
-        body: &[u8],
-    ) -> Response {
-        match (method, target) {
-            (Method::Get | Method::Head, _) if query.is_some() => Response::text(405, "expected POST\n"),
-            (Method::Get | Method::Head, _) => self.shown(target),
-            (Method::Post, Target::Server { service, server }) => self.change(service, server, query),
-            (Method::Put | Method::Post | Method::Delete, Target::Servers(_))
-            | (Method::Delete, Target::Server { .. })
-                if query.is_some() =>
-            {
-                Response::text(400, "expected no `?`: the body has the servers\n")
-            }
-            (Method::Put, Target::Servers(service)) => self.replace_servers(service, body),
-            (Method::Post, Target::Servers(service)) => self.add_server(service, body),
-            (Method::Delete, Target::Servers(service)) => self.reset_servers(service),
-            (Method::Delete, Target::Server { service, server }) => self.remove_server(service, server),
-            (_, Target::All | Target::Service(_)) => Response::text(405, "expected GET or HEAD\n"),
-            (_, Target::Servers(_)) => Response::text(405, "expected GET, HEAD, PUT, POST or DELETE\n"),
-            (_, Target::Server { .. }) => Response::text(405, "expected GET, HEAD, POST or DELETE\n"),
-        }
-    }
-
     /// Changes a server, and waits until all workers have the change.
-    fn change(&self, service: &str, server: &str, query: Option<&[u8]>) -> Response {
+    pub(super) fn change_server(&self, service: &str, server: &str, query: Option<&[u8]>) -> Response {
         let change = match Change::parse(query.unwrap_or_default()) {
             Ok(change) => change,
             Err(why) => return Response::text(400, format!("{why}\n")),
@@ -65,7 +35,7 @@ impl Admin {
                 if after == before {
                     return None;
                 }
-                // The change would be lost if a new process takes over.
+                // If a new process took over, the change would be lost.
                 if let Err(why) = self.upgrades.lasts() {
                     lost = Some(why);
                     return None;
@@ -87,39 +57,42 @@ impl Admin {
         }
         match unknown {
             Some(unknown) => unknown.into(),
-            None => self.shown(&Target::Server { service: service.to_owned(), server: server.to_owned() }),
+            None => self.show_server(service, server),
         }
     }
 
-    /// Shows the target once all workers have responded, and so have the changes before.
-    pub(super) fn shown(&self, target: &Target) -> Response {
-        let report = match target {
-            Target::All => gather(&self.workers),
-            Target::Service(service) | Target::Servers(service) | Target::Server { service, .. } => {
-                gather_service(&self.workers, service)
-            }
+    /// Shows all services once all workers have responded, and so have the changes before.
+    pub(super) fn show_services(&self) -> Response {
+        let report = match gather(&self.workers) {
+            Ok(report) => report,
+            Err(partial) => return partial.into(),
         };
-        match report {
-            Ok(report) => self.show(target, &report),
-            Err(partial) => partial.into(),
+        let (snapshot, reports) = (self.active.snapshot(), by_name(&report));
+        let services = snapshot.services.iter().map(|service| Shown::of(service, &reports));
+        Response::json(200, &All { services: services.collect() })
+    }
+
+    /// As [`Admin::show_services`], of one service.
+    pub(super) fn show_service(&self, service: &str) -> Response {
+        let report = match gather_service(&self.workers, service) {
+            Ok(report) => report,
+            Err(partial) => return partial.into(),
+        };
+        match find_service(&self.active.snapshot(), service) {
+            Ok(service) => Response::json(200, &Shown::of(service, &by_name(&report))),
+            Err(unknown) => unknown.into(),
         }
     }
 
-    fn show(&self, target: &Target, report: &Report) -> Response {
-        let (snapshot, reports) = (self.active.snapshot(), by_name(report));
-        match target {
-            Target::All => {
-                let services = snapshot.services.iter().map(|service| Shown::of(service, &reports));
-                Response::json(200, &All { services: services.collect() })
-            }
-            Target::Service(service) | Target::Servers(service) => match find_service(&snapshot, service) {
-                Ok(service) => Response::json(200, &Shown::of(service, &reports)),
-                Err(unknown) => unknown.into(),
-            },
-            Target::Server { service, server } => match find(&snapshot, service, server) {
-                Ok((service, server)) => Response::json(200, &shown(service, server, &reports)),
-                Err(unknown) => unknown.into(),
-            },
+    /// As [`Admin::show_services`], of one server.
+    pub(super) fn show_server(&self, service: &str, server: &str) -> Response {
+        let report = match gather_service(&self.workers, service) {
+            Ok(report) => report,
+            Err(partial) => return partial.into(),
+        };
+        match find(&self.active.snapshot(), service, server) {
+            Ok((service, server)) => Response::json(200, &shown(service, server, &by_name(&report))),
+            Err(unknown) => unknown.into(),
         }
     }
 }
@@ -163,14 +136,14 @@ struct ShownServer<'a> {
     report: &'a ServerReport,
 }
 
-/// The reports of servers, by the names of service and server.
+/// The servers' reports, by the names of service and server.
 type Reports<'a> = HashMap<(&'a str, &'a str), &'a ServerReport>;
 
 fn by_name(report: &Report) -> Reports<'_> {
     report.servers.iter().map(|server| (server.names(), server)).collect()
 }
 
-/// A server in a response; `None` if the report is older than the server.
+/// A server for a response; `None` if the workers have not reported it yet.
 fn shown<'a>(service: &Service, server: &Server, reports: &Reports<'a>) -> Option<ShownServer<'a>> {
     Some(ShownServer {
         url: server.place.to_string(),
@@ -188,7 +161,7 @@ fn find_service<'a>(snapshot: &'a Snapshot, name: &str) -> Result<&'a Service, U
     })
 }
 
-/// Finds a server by its URL, or by its host and port. Errors: there is none, or several.
+/// Finds a server by its URL, or by its host and port. Errors: no server matches, or several do.
 pub(super) fn find<'a>(
     snapshot: &'a Snapshot,
     service: &str,
@@ -214,7 +187,7 @@ pub(super) fn find<'a>(
     }
 }
 
-/// Host names are case-insensitive (RFC 4343).
+/// Whether two places are the same server: host names are case-insensitive (RFC 4343).
 fn is_same(known: &Place, place: &Place) -> bool {
     match (known, place) {
         (Place::Url(known), Place::Url(place)) | (Place::Stream(known), Place::Stream(place)) => {

@@ -1,13 +1,12 @@
 //! Changes of a service's servers at run time.
 
 use super::services::find;
-use super::target::Target;
 use super::{Admin, Response};
 use crate::config::{ServersFrom, endpoint, endpoints};
 use crate::process::{Ask, Edit, EndpointChange};
 
 impl Admin {
-    /// The configuration of the file in words, and the services that have other servers.
+    /// A description of the file's configuration, and of the servers and certificates set at run time.
     pub(super) fn config(&self) -> String {
         let mut words = self.status.current().checked.explain();
         let snapshot = self.active.snapshot();
@@ -56,7 +55,7 @@ impl Admin {
     fn change_servers(&self, service: &str, edit: Edit) -> Response {
         let ask = |reply| Ask::Endpoints(EndpointChange { service: service.to_owned(), edit, reply });
         match self.apply("servers", ask) {
-            Ok(()) => self.shown(&Target::Servers(service.to_owned())),
+            Ok(()) => self.show_service(service),
             Err(refused) => refused,
         }
     }
