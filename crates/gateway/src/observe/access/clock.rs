@@ -1,9 +1,9 @@
-//! Instants as text, without an allocation for each line.
+//! Instants as text, without an allocation per line.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use time::OffsetDateTime;
 
-/// A writer of instants. It formats the date and the second once, for all instants of that second.
+/// Formats instants. It formats date and time once per second, and adds only the milliseconds to each line.
 #[derive(Clone, Debug, Default)]
 pub(in crate::observe) struct Clock {
     second: Option<u64>,

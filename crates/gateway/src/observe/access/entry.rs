@@ -1,4 +1,4 @@
-//! The facts of one request.
+//! The facts about one request in the access log.
 
 use crate::grpc::Status;
 use crate::observe::Times;
@@ -8,11 +8,11 @@ use weir_http::FieldName;
 use weir_http1::RequestHead;
 use weir_tls::Facts;
 
-/// The parts of a request head that are kept until the line is written.
+/// The parts of a request head that the gateway keeps until it writes the line.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub at: SystemTime,
-    /// All texts in one string: one allocation instead of five.
+    /// All texts in one string, to allocate once instead of five times.
     text: Box<str>,
     /// The end offsets of method, target, host, user agent and referer in `text`.
     ends: [usize; 5],
@@ -32,10 +32,10 @@ pub(crate) struct Line<'a> {
     pub tls: Option<&'a Facts>,
     /// The status of the response; 0 if the client got none.
     pub status: u16,
-    /// The status of a call of gRPC, if the gateway has it: then that of HTTP is what an error of the gateway would have
-    /// been without gRPC.
+    /// The status of a gRPC call, if known. If the gateway ended the call with an error, `status` is the HTTP status
+    /// that a request without gRPC would have got.
     pub grpc: Option<Status>,
-    /// The reason of an early end.
+    /// The reason for an early end.
     pub reason: Option<&'static str>,
     /// Bytes of the request body.
     pub received: u64,
@@ -48,7 +48,7 @@ pub(crate) struct Line<'a> {
     pub now: Instant,
 }
 
-/// Milliseconds with three decimals, to the nearest microsecond.
+/// Milliseconds with three decimals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Millis(u64);
 
@@ -75,7 +75,7 @@ impl Entry {
         Self::of_parts([b""; 5])
     }
 
-    /// The entry of a request whose head is incomplete or invalid, as far as its bytes can be read.
+    /// The entry of a request with an incomplete or invalid head, as far as it can be parsed.
     #[cold]
     pub(crate) fn of_fragment(bytes: &[u8]) -> Self {
         let mut lines = bytes.get(..HEAD_IN_LOG).unwrap_or(bytes).split(|byte| *byte == b'\n');
@@ -140,41 +140,49 @@ impl Entry {
     }
 }
 
-/// The maximum number of characters; the same as for an exchange.
+/// The maximum length in characters, as for an exchange.
 const REQUEST_IN_LINE: usize = 47;
 
-/// The maximum number of a fragment's bytes that the logs need.
+/// The maximum number of bytes of a fragment that the logs use.
 pub(crate) const HEAD_IN_LOG: usize = 4096;
 
 /// The durations of a request's steps; `None` for a step that did not happen.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Split {
+impl Line<'_> {
     /// Connecting to the server; 0 on a reused connection.
-    pub connect: Option<Millis>,
-    /// The TLS handshake with the server.
-    pub tls: Option<Millis>,
-    /// From the request's last byte to the response's first.
-    pub wait: Option<Millis>,
-    /// From the response's first byte to its last.
-    pub transfer: Option<Millis>,
-    pub total: Millis,
-}
+    pub(super) fn connect(&self) -> Option<Millis> {
+        let times = self.times.as_ref()?;
+        Some(Millis::between(times.attempt, times.reached.or(times.connected)?))
+    }
 
-impl Split {
-    pub(crate) fn of(times: &Times, now: Instant) -> Self {
-        let ms = |from: Instant, to: Instant| Millis::of(to.saturating_duration_since(from));
-        let reached = times.reached.or(times.connected);
-        Self {
-            connect: reached.map(|reached| ms(times.attempt, reached)),
-            tls: times.reached.zip(times.connected).map(|(reached, connected)| ms(reached, connected)),
-            wait: times.first_byte.map(|first| ms(times.sent.unwrap_or(times.attempt).min(first), first)),
-            transfer: times.first_byte.map(|first| ms(first, times.last_byte.unwrap_or(now))),
-            total: ms(times.head, now),
-        }
+    /// The TLS handshake with the server.
+    pub(super) fn handshake_with_server(&self) -> Option<Millis> {
+        let times = self.times.as_ref()?;
+        Some(Millis::between(times.reached?, times.connected?))
+    }
+
+    /// From the request's last byte to the response's first.
+    pub(super) fn wait(&self) -> Option<Millis> {
+        let times = self.times.as_ref()?;
+        let first = times.first_byte?;
+        Some(Millis::between(times.sent.unwrap_or(times.attempt).min(first), first))
+    }
+
+    /// From the response's first byte to its last.
+    pub(super) fn transfer(&self) -> Option<Millis> {
+        let times = self.times.as_ref()?;
+        Some(Millis::between(times.first_byte?, times.last_byte.unwrap_or(self.now)))
+    }
+
+    pub(super) fn total(&self) -> Option<Millis> {
+        Some(Millis::between(self.times.as_ref()?.head, self.now))
     }
 }
 
 impl Millis {
+    fn between(from: Instant, to: Instant) -> Self {
+        Self::of(to.saturating_duration_since(from))
+    }
+
     fn of(time: Duration) -> Self {
         Self(u64::try_from((time.as_nanos() + 500) / 1000).unwrap_or(u64::MAX))
     }

@@ -1,75 +1,29 @@
 //! The JSON format of a line: one object.
 
 use super::clock::Clock;
-use super::entry::{Line, Millis, Split};
+use super::entry::{Line, Millis};
+use super::fields::{FIELDS, Value};
 use crate::text;
 use std::io::Write as _;
 use weir_http::is_hidden;
 
-/// Appends the line without its line break.
+/// Appends the line without a line break.
 pub(super) fn write(line: &Line<'_>, clock: &mut Clock, out: &mut Vec<u8>) {
     let mut object = Object { out, has_members: false };
-    let entry = line.entry;
-    object.quoted("time", |out| clock.write(entry.at, out));
-    if let Some(client) = line.client {
-        object.quoted("client", |out| text::ip(client.ip(), out));
-        object.number("client_port", u64::from(client.port()));
-    }
-    object.text("listener", line.listener);
-    for (name, value) in [("method", entry.method()), ("host", entry.host()), ("target", entry.target())] {
-        if !value.is_empty() {
-            object.text(name, value);
-        }
-    }
-    if !line.protocol.is_empty() {
-        object.text("protocol", line.protocol);
-    }
-    object.number("status", u64::from(line.status));
-    if let Some(grpc) = line.grpc {
-        object.number("grpc_status", u64::from(grpc.number()));
-    }
-    if let Some(reason) = line.reason {
-        object.text("reason", reason);
-    }
-    object.number("received", line.received);
-    object.number("sent", line.sent);
-    if !line.service.is_empty() {
-        object.text("service", line.service);
-        if !line.server.is_empty() {
-            object.text("server", line.server);
-        }
-        object.number("retries", u64::from(line.retries));
-    }
-    if let Some(tls) = line.tls {
-        object.text("tls_version", tls.version.name());
-        object.text("tls_suite", tls.suite.name());
-        object.text("tls_handshake", tls.kind.name());
-    }
-    if let Some(times) = &line.times {
-        let Split { connect, tls, wait, transfer, total } = Split::of(times, line.now);
-        for (name, value) in [
-            ("connect_ms", connect),
-            ("tls_ms", tls),
-            ("wait_ms", wait),
-            ("transfer_ms", transfer),
-            ("total_ms", Some(total)),
-        ] {
-            if let Some(value) = value {
-                object.decimal(name, value);
-            }
-        }
-    }
-    for (name, value) in
-        [("user_agent", entry.user_agent()), ("referer", entry.referer()), ("request_id", &entry.request_id)]
-    {
-        if !value.is_empty() {
-            object.text(name, value);
+    for field in FIELDS {
+        match (field.value)(line) {
+            Value::Time(at) => object.quoted(field.name, |out| clock.write(at, out)),
+            Value::Address(address) => object.quoted(field.name, |out| text::ip(address, out)),
+            Value::Text(text) => object.text(field.name, text),
+            Value::Number(number) => object.number(field.name, number),
+            Value::Millis(millis) => object.decimal(field.name, millis),
+            Value::Absent(_) => {}
         }
     }
     object.out.push(if object.has_members { b'}' } else { b' ' });
 }
 
-/// A JSON object that is written member by member.
+/// Writes a JSON object member by member.
 struct Object<'a> {
     out: &'a mut Vec<u8>,
     has_members: bool,
@@ -114,8 +68,8 @@ fn escape(text: &str, out: &mut Vec<u8>) {
         let mut chars = rest[at..].chars();
         match chars.next() {
             Some(char @ ('"' | '\\')) => out.extend_from_slice(&[b'\\', char as u8]),
-            // Terminals act on some of these characters. All are in the Basic Multilingual Plane, so four digits are
-            // enough. Writing to a vector does not fail.
+            // Some of these characters would control a terminal. All are in the Basic Multilingual Plane, so four
+            // digits suffice. Writing to a vector does not fail.
             Some(char) if is_hidden(char) => drop(write!(out, "\\u{:04x}", u32::from(char))),
             Some(char) => out.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes()),
             None => {}

@@ -1,10 +1,11 @@
-//! The access log: a line for each request, written off the data path.
+//! The access log: a line for each request, written by a separate thread.
 //!
-//! Each worker formats lines into its own buffer, and hands the buffer to the writer thread when it is large or old. If
-//! the disk does not keep up, workers wait or drop lines, as configured; dropped lines are counted.
+//! Each worker formats lines into its own buffer, and passes the buffer to the writer thread when it is large or old.
+//! If the disk does not keep up, workers wait, or drop and count lines, as configured.
 
 pub(super) mod clock;
 mod entry;
+mod fields;
 mod json;
 mod template;
 mod writer;
@@ -26,9 +27,9 @@ pub(crate) struct Access {
     when_full: WhenFull,
     clock: Clock,
     buffer: Vec<u8>,
-    /// Lines in the buffer.
+    /// The number of lines in the buffer.
     lines: u64,
-    /// The time at which to hand over the buffer, whatever its size.
+    /// The time at which to pass the buffer on, regardless of its size.
     flush_at: Option<Instant>,
     writer: Buffers,
 }
@@ -46,7 +47,7 @@ impl Access {
         }
     }
 
-    /// Adopts these settings for further lines. The file stays the same.
+    /// Adopts these settings for further lines, except the file, which only a new process changes.
     pub(crate) fn follow(&mut self, log: &AccessLog) {
         self.format.clone_from(&log.format);
         self.when_full = log.when_full;
@@ -63,14 +64,14 @@ impl Access {
         self.flush_at.get_or_insert(now + LONGEST_WAIT);
     }
 
-    /// Hands the lines to the writer if they are many or old. Call at the end of each turn.
+    /// Passes the lines to the writer if they are many or old. Call it at the end of each turn.
     pub(crate) fn settle(&mut self, now: Instant) {
         if self.buffer.len() >= LARGE || self.flush_at.is_some_and(|at| at <= now) {
             self.flush();
         }
     }
 
-    /// Hands the lines to the writer.
+    /// Passes the lines to the writer.
     pub(crate) fn flush(&mut self) {
         self.flush_at = None;
         let lines = std::mem::take(&mut self.lines);
@@ -90,19 +91,19 @@ impl Access {
         }
     }
 
-    /// The latest time for the next call of [`Access::settle`].
+    /// The time by which to call [`Access::settle`] again.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.flush_at
     }
 
-    /// The number of lines lost in all workers because the disk was too slow or failed.
+    /// The number of lines that all workers lost because the disk was too slow or failed.
     pub(crate) fn lost(&self) -> u64 {
         self.writer.lost.load(Ordering::Relaxed)
     }
 }
 
-/// The size of a large buffer: a write of this size costs little more than a small one.
+/// The size from which a buffer is written immediately: larger writes save little CPU per line.
 const LARGE: usize = 32 * 1024;
 
-/// The maximum age of a line: an operator who watches the file does not notice the delay.
+/// The maximum age of a line: an operator who follows the file does not notice the delay.
 const LONGEST_WAIT: Duration = Duration::from_millis(200);

@@ -22,17 +22,17 @@ pub(crate) struct Buffers {
     pub lost: Arc<AtomicU64>,
 }
 
-/// The writer thread. It ends when all [`Buffers`] are gone.
+/// The writer thread. It exits when all [`Buffers`] are dropped.
 #[derive(Debug)]
 pub(crate) struct Writer(Receiver<()>);
 
-/// The maximum number of buffers, of 32 KiB each, that wait for the disk.
+/// The maximum number of buffers, of about 32 KiB each, that wait for the disk.
 const QUEUE: usize = 256;
 
-/// The timeout for the last lines when the process ends.
+/// The timeout for writing the last lines when the process exits.
 const LAST_LINES: Duration = Duration::from_secs(5);
 
-/// The interval of checks for a rotated log: rotation renames the file.
+/// The interval at which to check for a rotated log: rotation renames the file.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Opens the file for appending and starts the thread. `-` is stdout. Errors: the file cannot be opened.
@@ -63,16 +63,16 @@ pub(crate) fn start(path: &Path, journal: Journal) -> io::Result<(Buffers, Write
 }
 
 impl Writer {
-    /// Waits until all lines are written, but at most [`LAST_LINES`]. Call it once the workers have ended.
+    /// Waits until all lines are written, but at most [`LAST_LINES`]. Call it once the workers have exited.
     pub(crate) fn finish(self) {
-        // The thread sends nothing: it closes the channel when it ends.
+        // The thread sends nothing, but closes the channel when it exits.
         let _ = self.0.recv_timeout(LAST_LINES);
     }
 }
 
 struct LogFile {
     path: PathBuf,
-    /// `None` for stdout.
+    /// The open file; `None` for stdout.
     file: Option<File>,
     tail: Tail,
     looked: Instant,
@@ -91,7 +91,7 @@ impl LogFile {
         }
     }
 
-    /// Reopens the log if its path names another file, or none.
+    /// Reopens the log if its path names another file, or no file.
     fn look(&mut self) {
         let Some(file) = &self.file else { return };
         if self.looked.elapsed() < LOOK {
@@ -102,7 +102,7 @@ impl LogFile {
             (Ok(ours), Ok(named)) => (ours.dev(), ours.ino()) == (named.dev(), named.ino()),
             _ => false,
         };
-        // If the new file cannot be opened, such as a FIFO without a reader, the old one stays in use.
+        // If opening the new file fails, as for a FIFO without a reader, the old one stays in use.
         if !is_same && let Ok(file) = append(&self.path) {
             (self.file, self.tail) = (Some(file), Tail::Whole);
         }
@@ -116,11 +116,11 @@ struct Outcome {
     error: Option<io::Error>,
 }
 
-/// The end of the output so far.
+/// The state of the output's last line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tail {
     Whole,
-    /// The output ends within a line, as a full disk may accept only a part of a write.
+    /// The output ends within a line, since a full disk may accept only part of a write.
     Torn,
 }
 
@@ -151,7 +151,7 @@ impl Tail {
     }
 }
 
-/// Reports when write errors begin, change and end.
+/// Reports when write errors begin, change and stop.
 fn report(path: &Path, before: Option<&io::Error>, now: Option<&io::Error>, journal: &Journal) {
     let path = path.display();
     match (before.map(io::Error::kind), now) {
@@ -162,8 +162,8 @@ fn report(path: &Path, before: Option<&io::Error>, now: Option<&io::Error>, jour
     }
 }
 
-/// Opens a file, a FIFO or a device for appending. Errors: it is not writable. A FIFO that no process reads is an
-/// error, since opening it does not wait for a reader.
+/// Opens a file, a FIFO or a device for appending. Errors: it is not writable, or a FIFO that no process reads: opening
+/// does not wait for a reader.
 fn append(path: &Path) -> io::Result<File> {
     let nonblocking = OFlags::NONBLOCK.bits() as i32;
     let file = OpenOptions::new().append(true).create(true).custom_flags(nonblocking).open(path);
@@ -181,7 +181,7 @@ fn append(path: &Path) -> io::Result<File> {
             _ => error,
         }
     })?;
-    // From now on, the thread waits for a slow reader as it does for a slow disk.
+    // From now on, writes block on a slow reader as on a slow disk.
     let flags = rustix::fs::fcntl_getfl(&file)?;
     rustix::fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK)?;
     Ok(file)
@@ -191,7 +191,7 @@ fn append(path: &Path) -> io::Result<File> {
 mod tests {
     use super::*;
 
-    /// A disk with `room` bytes of space.
+    /// A disk with `room` free bytes.
     struct Disk {
         file: Vec<u8>,
         room: usize,
@@ -209,7 +209,8 @@ mod tests {
         }
     }
 
-    /// Regression test: the next line continued one that a full disk had cut, and lines written before counted as lost.
+    /// Regression test: the next line continued a line that a full disk had cut off, and lines already written counted
+    /// as lost.
     #[test]
     fn a_full_disk_loses_the_lines_that_do_not_fit_and_no_other() {
         let (mut tail, mut disk) = (Tail::Whole, Disk { file: Vec::new(), room: 10 });
