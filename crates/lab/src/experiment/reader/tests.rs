@@ -244,6 +244,9 @@ fn settings_of_the_command_line_override_those_of_the_file() {
     let one = parse(TEXT, &set(&[("mode", "h1-h1c"), ("users", "[5]")])).expect("parses");
     assert_eq!((one.modes(), one.levels("connections")), (vec![Mode::H1H1c], vec![Level::new(5)]));
 
+    let hybrid = parse(TEXT, &set(&[("tls.group", "x25519mlkem768")])).expect("parses");
+    assert_eq!(conditions(&hybrid).tls.group.openssl(), "X25519MLKEM768");
+
     let old = set(&[("tls.version", "1.2"), ("tls.suite", "ecdhe-ecdsa-aes256-gcm-sha384")]);
     let old = conditions(&parse(TEXT, &old).expect("TLS 1.2 can be set as well")).tls;
     let expected = (TlsVersion::V1_2, "ECDHE-ECDSA-AES256-GCM-SHA384");
@@ -252,6 +255,10 @@ fn settings_of_the_command_line_override_those_of_the_file() {
     let wrong =
         |key, value| parse(TEXT, &set(&[("window_ms", "300"), (key, value)])).expect_err("is refused");
     assert!(wrong("windows_ms", "3").starts_with("--set windows_ms=3: unknown field `windows_ms`"));
+    let suite = "ecdhe-ecdsa-aes128-gcm-sha256";
+    let old = [("tls.version", "1.2"), ("tls.suite", suite), ("tls.group", "x25519mlkem768")];
+    let hybrid = parse(TEXT, &set(&old)).expect_err("is of TLS 1.3");
+    assert_eq!(hybrid, "--set tls.group=x25519mlkem768: `x25519mlkem768` needs TLS 1.3, not 1.2");
     assert!(wrong("mode", "[\"h9\"]").starts_with("--set mode=[\"h9\"]: unknown variant"));
     assert_eq!(wrong("rate_share", "7"), "--set rate_share=7: invalid value `7`: expected 0.01 to 0.95");
     assert!(wrong("tsl.group", "x").starts_with("--set tsl.group=x: unknown field `tsl.group`"));

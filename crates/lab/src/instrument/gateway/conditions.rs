@@ -1,5 +1,6 @@
 //! The conditions of a run but for its target: the constants of the experiment with the levels of a cell.
 
+use super::factors::{Group, TlsVersion};
 use super::levels::{Place as _, listed, read};
 use super::load_table;
 use super::ports::MOST_SERVERS;
@@ -175,6 +176,9 @@ impl Conditions {
             let has = suite.version();
             let message = format!("`{suite}` is a TLS {has} suite; expected one of TLS {version}");
             return wrong("tls.suite", message);
+        }
+        if self.tls.group == Group::X25519Mlkem768 && version != TlsVersion::V1_3 {
+            return wrong("tls.group", format!("`{}` needs TLS 1.3, not {version}", self.tls.group));
         }
         let certificate = self.tls.certificate;
         if let Some(needed) = suite.certificate().filter(|needed| *needed != certificate) {

@@ -222,6 +222,9 @@ pub(crate) enum Group {
     P256,
     #[serde(alias = "p-384", alias = "P-384", alias = "secp384r1")]
     P384,
+    /// The post-quantum hybrid, in TLS 1.3 only. Targets with an older library reject it.
+    #[serde(rename = "x25519mlkem768", alias = "X25519MLKEM768")]
+    X25519Mlkem768,
 }
 
 impl Group {
@@ -230,6 +233,7 @@ impl Group {
             Self::X25519 => "X25519",
             Self::P256 => "P-256",
             Self::P384 => "P-384",
+            Self::X25519Mlkem768 => "X25519MLKEM768",
         }
     }
 }
