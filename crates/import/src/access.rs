@@ -1,10 +1,10 @@
-//! Rules that admit or reject clients in turn, as the `allow` and `deny` of a listener.
+//! Rules that admit or reject clients, translated to the `allow` and `deny` of a listener.
 
 use crate::model::Table;
 use crate::values::narrower;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// The clients that a rule is about.
+/// The clients to which a rule applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Clients {
     All,
@@ -12,20 +12,20 @@ pub(crate) enum Clients {
     Except(Vec<String>),
 }
 
-/// A rule; the first one that is about a client decides.
+/// A rule; for each client, the first rule that applies decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rule {
     pub clients: Clients,
     pub admits: bool,
 }
 
-/// The admitted clients: those in `allow`, or all, without those in `deny`.
+/// The admitted clients: those in `allow`, or all, except those in `deny`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Admitted {
     /// `None`: all.
     allow: Option<Vec<String>>,
     deny: Vec<String>,
-    /// The rules admit more clients than two lists can express.
+    /// The lists cannot express the rules, and admit fewer clients than these.
     pub is_narrowed: bool,
 }
 
@@ -98,11 +98,11 @@ impl Admitted {
         self
     }
 
-    /// Writes the lists of a listener with these addresses. `is_announced`: a PROXY protocol header names the client. False:
-    /// the listener would admit no client.
+    /// Writes the lists of a listener with these addresses. `is_announced`: a PROXY protocol header names the client.
+    /// Returns false if the listener would admit no client.
     #[must_use]
     pub(crate) fn write(&self, bind: &[String], is_announced: bool, settings: &mut Table) -> bool {
-        // The gateway rejects networks that no client of the listener can have.
+        // The gateway rejects networks in which the listener cannot have clients.
         let may_come = |network: &String| is_announced || bind.iter().any(|bind| may_connect(network, bind));
         let of_listener = |networks: &[String]| -> Vec<String> {
             let mut found = Vec::new();
@@ -128,7 +128,7 @@ impl Admitted {
     }
 }
 
-/// Whether a client of the network may connect to the address.
+/// Whether clients of the network can connect to the address.
 fn may_connect(network: &str, bind: &str) -> bool {
     let is_unix = bind.starts_with("unix:");
     if network == "unix" || is_unix {
@@ -138,13 +138,13 @@ fn may_connect(network: &str, bind: &str) -> bool {
     match (network.contains(':'), host.starts_with('['), host.parse::<Ipv4Addr>()) {
         (is_ipv6, true, _) => is_ipv6,
         (is_ipv6, false, Ok(_)) => !is_ipv6,
-        // A name may have addresses of both kinds.
+        // A name may resolve to IPv4 and IPv6 addresses.
         (_, false, Err(_)) => true,
     }
 }
 
-/// The networks of the load balancers that begin connections to these addresses with a PROXY protocol header: of `trusted` those
-/// that can, or all. Also whether it is all.
+/// The networks of the load balancers that start connections to these addresses with a PROXY protocol header: those in
+/// `trusted` that can connect, or all networks if there are none. Also whether it is all.
 pub(crate) fn announced_by(trusted: &[String], bind: &[String]) -> (Vec<String>, bool) {
     let own = of_kind(trusted, bind);
     if !own.is_empty() {
@@ -154,15 +154,15 @@ pub(crate) fn announced_by(trusted: &[String], bind: &[String]) -> (Vec<String>,
     (of_kind(&all, bind), true)
 }
 
-/// The networks, without addresses if all clients have Unix sockets, and without these if none has.
+/// The networks whose clients can connect: drops IP networks if all addresses are Unix sockets, and `unix` if none is.
 pub(crate) fn of_kind(networks: &[String], bind: &[String]) -> Vec<String> {
     let is_unix = |bind: &String| bind.starts_with("unix:");
     let may_be = |network: &&String| bind.iter().any(|bind| is_unix(bind) == (*network == "unix"));
     networks.iter().filter(may_be).cloned().collect()
 }
 
-/// Weir maps IPv4 into IPv6, where a short prefix such as `::/0` includes all of IPv4. In the sources it does not, so the
-/// networks of IPv6 clients replace it.
+/// Weir maps IPv4 into IPv6, so a short prefix such as `::/0` includes all of IPv4. It does not in nginx and HAProxy,
+/// so the networks used by IPv6 clients replace such a prefix.
 fn without_ipv4(network: &str) -> Vec<String> {
     let covers_ipv4 = network.split_once('/').is_some_and(|(address, length)| {
         let mapped = Ipv4Addr::UNSPECIFIED.to_ipv6_mapped().to_bits();
@@ -240,7 +240,7 @@ mod tests {
             ("-10.0.0.1 +10.0.0.0/8 -", "10.0.0.0/8 10.0.0.1"),
             ("+10.0.0.0/8 -10.0.0.1 -", "10.0.0.0/8 -"),
             ("+10.0.0.1 +192.0.2.0/24 -", "10.0.0.1,192.0.2.0/24 -"),
-            // The exception inside a denied network is lost, so more is denied.
+            // The exception inside a denied network is lost, so more clients are denied.
             ("+10.0.0.1 -10.0.0.0/8", "- 10.0.0.0/8 narrowed"),
             ("+10.0.0.1 -10.0.0.0/8 +10.0.0.0/7 -", "10.0.0.1,10.0.0.0/7 10.0.0.0/8 narrowed"),
             ("-!10.0.0.0/8", "10.0.0.0/8 -"),

@@ -1,11 +1,12 @@
-//! Certificates by listener, so that a listener presents no certificate that it does not have in the source.
+//! Certificates by listener, so that a listener presents only certificates that it has in the source.
 
 use crate::model::{Certificate, Document};
 use crate::note::Notes;
 use crate::values;
 use std::path::Path;
 
-/// Names the certificates, unless each listener with TLS has all of them in the same order, as it has without names.
+/// Names the certificates and lists them for each TLS listener, unless all TLS listeners have all certificates in the
+/// same order, which is the default.
 pub(crate) fn by_listener(document: &mut Document, notes: &mut Notes) {
     let all: Vec<usize> = (0..document.certificates.len()).collect();
     let mut with_tls = document.listeners.iter().filter(|listener| listener.tls.is_some());
@@ -23,7 +24,7 @@ pub(crate) fn by_listener(document: &mut Document, notes: &mut Notes) {
         let mut own: Vec<_> =
             listener.certificates.iter().filter_map(|index| names.get(*index).cloned()).collect();
         if own.is_empty() {
-            // Without a list, the listener would present the certificates of the others.
+            // Without a list, the listener would present all certificates of the document.
             let name = values::unique(&listener.name, |name| names.iter().any(|known| known == name));
             let file = format!("{name}.pem");
             notes.remark(format!(
@@ -44,7 +45,7 @@ pub(crate) fn by_listener(document: &mut Document, notes: &mut Notes) {
     }
 }
 
-/// A name from that of a file, or from that of its directory if the file's is a usual one, as with certbot.
+/// A name from the file's name or, if that is a usual one as with certbot, from the directory's.
 fn name_of(chain: &str) -> String {
     const USUAL: [&str; 9] =
         ["bundle", "cert", "certificate", "chain", "fullchain", "haproxy", "server", "ssl", "tls"];

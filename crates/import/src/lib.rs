@@ -1,8 +1,8 @@
 //! Translation of nginx and HAProxy configurations: text in, Weir's TOML and a list of losses out.
 //!
-//! `weir-syntax` parses both dialects. Each has a translation, which fills the one `model`; `write` prints it as TOML. The
-//! translation never drops a directive silently: it reports each one without a counterpart as a [`Loss`] with file and
-//! line.
+//! `weir-syntax` parses both dialects. One module per dialect translates to the common `model`, and `write` prints that
+//! as TOML. The translation never drops a directive silently: it reports each one without a counterpart as a [`Loss`]
+//! with file and line.
 
 mod access;
 mod certificates;
@@ -52,7 +52,7 @@ pub enum ImportError {
 /// directory. Without a kind, the content decides.
 ///
 /// # Errors
-/// The text does not parse, or is of neither kind.
+/// The text does not parse, or is neither nginx nor HAProxy configuration.
 pub fn import(
     text: &str,
     name: &Path,

@@ -43,13 +43,13 @@ pub(crate) struct Listener {
     /// With TLS: indexes of the document's certificates, the default first.
     pub certificates: Vec<usize>,
     pub passthrough: Vec<Passthrough>,
-    /// For protocols other than HTTP.
+    /// The settings of a listener for protocols other than HTTP.
     pub tcp: Option<Tcp>,
     pub notes: Vec<String>,
     pub from: String,
 }
 
-/// The service of all connections of a listener, as bytes.
+/// The service for all connections of a listener, which forwards bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tcp {
     pub service: String,
@@ -98,7 +98,7 @@ pub(crate) struct Route {
     pub from: String,
 }
 
-/// A route's conditions besides host and path.
+/// A route's conditions other than host and path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Conditions {
     pub method: Vec<String>,
@@ -132,7 +132,7 @@ pub(crate) struct Rate {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     Service(String),
-    /// Shares of the requests, and the cookie that keeps a client on its share.
+    /// Shares of the requests, and the cookie that assigns a client to its share permanently.
     Split {
         shares: Vec<Share>,
         sticky: Option<String>,
@@ -153,15 +153,15 @@ pub(crate) enum Action {
 pub(crate) struct Share {
     pub to: Destination,
     pub weight: u64,
-    /// `Host` of its requests, if it differs from the other shares'.
+    /// The `Host` for its requests, if the shares differ in this.
     pub host: Option<String>,
 }
 
-/// Where the requests of a share go.
+/// The destination of a share's requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Destination {
     Service(String),
-    /// Nowhere: the response has this status.
+    /// No service: the gateway responds with this status.
     Status(u64),
 }
 
@@ -177,7 +177,7 @@ pub(crate) struct Edits {
 pub(crate) struct Timeouts(BTreeMap<&'static str, u64>);
 
 impl Document {
-    /// Adds a service and returns its name; an equal service keeps the name that it has.
+    /// Adds a service and returns its name; for an equal service, returns the existing name.
     pub(crate) fn service(&mut self, service: Service) -> String {
         let is_equal = |known: &&Service| {
             known.servers == service.servers && known.settings == service.settings && {
@@ -211,7 +211,7 @@ impl Document {
         }
     }
 
-    /// Remarks that a TLS listener lacks a certificate, without which Weir does not start.
+    /// Remarks that a TLS listener has no certificate, and that Weir does not start without one.
     pub(crate) fn lacks_certificate(&self, notes: &mut Notes) {
         let with_tls = self.listeners.iter().find(|listener| listener.tls.is_some());
         if let Some(listener) = with_tls.filter(|_| self.certificates.is_empty()) {
@@ -253,21 +253,21 @@ impl Listener {
         }
     }
 
-    /// Whether clients speak HTTP to the listener itself, so that routes may be for it.
+    /// Whether clients speak HTTP to the listener itself, so that routes may apply.
     pub(crate) fn is_http(&self) -> bool {
         self.tcp.is_none() && self.passthrough.is_empty()
     }
 }
 
 impl Service {
-    /// Backups without other servers serve as usual.
+    /// Turns backup servers into regular ones if there are no others.
     pub(crate) fn promote_backups(&mut self) {
         if self.servers.iter().all(|server| server.backup) {
             self.servers.iter_mut().for_each(|server| server.backup = false);
         }
     }
 
-    /// Sets the lowest of its servers' limits of connections.
+    /// Sets the connection limit to the lowest of the servers' limits.
     pub(crate) fn limit_connections(&mut self, limits: &[u64], notes: &mut Notes) {
         let Some(least) = limits.iter().min() else { return };
         if limits.iter().any(|limit| limit != least) || limits.len() < self.servers.len() {

@@ -23,7 +23,7 @@ pub(crate) struct Notes {
     losses: Vec<Loss>,
     /// Kinds of losses that were reported and must not be repeated.
     said: BTreeSet<String>,
-    /// Differences that affect the whole configuration.
+    /// Differences that apply to the whole configuration.
     pub remarks: Vec<String>,
     /// Directives that need no counterpart.
     pub quiet: BTreeSet<String>,

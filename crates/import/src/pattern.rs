@@ -48,7 +48,7 @@ impl Pattern {
             if matches!(self, Self::Starts(_)) && own.peek().is_none() {
                 return their.starts_with(segment);
             }
-            // The last segment of a prefix may continue.
+            // A `Starts` pattern matches longer last segments.
             let goes_on = matches!(other, Self::Starts(_)) && theirs.peek().is_none();
             let is_covered = if segment == ANY { !their.is_empty() } else { segment == their && !goes_on };
             if !is_covered {
@@ -83,7 +83,7 @@ impl Pattern {
         if other.covers(self) {
             return Some(self.clone());
         }
-        // The patterns can only meet where one has an `{any}` segment.
+        // Neither pattern covers the other, so both can match a path only if one has an `{any}` segment.
         let (mut a, mut b) =
             (self.path().split('/').skip(1).peekable(), other.path().split('/').skip(1).peekable());
         let mut path = String::new();
@@ -91,7 +91,7 @@ impl Pattern {
             let (left, right) = (a.next(), b.next());
             let (one, next, is_last) = match (left, right) {
                 (Some(left), Some(right)) => {
-                    // The last segment of a prefix may continue.
+                    // A `Starts` pattern matches longer last segments.
                     let open_left = a.peek().is_none() && matches!(self, Self::Starts(_));
                     let open_right = b.peek().is_none() && matches!(other, Self::Starts(_));
                     let is_met = left == right
@@ -126,7 +126,7 @@ impl Pattern {
         })
     }
 
-    /// The patterns of all spellings in upper and lower case, and whether they match exactly these. A long path yields
+    /// Patterns for all spellings in upper and lower case, and whether they match only these. A long path yields
     /// prefixes.
     pub(crate) fn in_any_case(&self) -> (Vec<Self>, bool) {
         let (mut texts, mut rest) = (vec![String::new()], self.path());
@@ -173,7 +173,7 @@ impl Pattern {
     }
 }
 
-/// Limit of case variants per path: those of five letters.
+/// The limit of case variants per path: the variants of five letters.
 const MOST_CASES: usize = 32;
 
 /// Percent-encodes characters that a pattern cannot contain. `None`: an empty segment, `.` or `..`.

@@ -30,8 +30,8 @@ pub(crate) fn of_regex(regex: &str) -> Option<Vec<Pattern>> {
     Some(found.iter().filter(|pattern| !covered(pattern)).cloned().collect())
 }
 
-/// Patterns that match at least all paths of an expression, with `ignores_case` in either case. Most match more: all
-/// paths that begin with the expression's literal prefix.
+/// Patterns that match at least all paths of an expression; with `ignores_case`, in upper and lower case. Most match
+/// more: all paths that begin with the expression's literal prefix.
 pub(crate) fn around_regex(regex: &str, ignores_case: bool) -> Vec<Pattern> {
     let (regex, ignores_case) = match regex.strip_prefix("(?i)") {
         Some(regex) => (regex, true),
@@ -69,7 +69,7 @@ fn beginning(regex: &str) -> Option<String> {
     text.starts_with('/').then_some(text)
 }
 
-/// Whether the expression has a `|` outside of all groups; true if in doubt.
+/// Whether the expression contains a `|` outside all groups; true in doubtful cases.
 fn has_alternatives(regex: &str) -> bool {
     let (mut depth, mut is_class) = (0_usize, false);
     let mut chars = regex.chars();
@@ -97,7 +97,7 @@ struct Text {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// More may follow.
+    /// The text may continue.
     None,
     /// Any text may follow: the expression has `.*` here.
     Open,
@@ -225,7 +225,7 @@ mod tests {
                 of_regex(regex).map(|found| found.iter().map(Pattern::text).collect::<Vec<_>>().join(" "));
             assert_eq!(found.as_deref().unwrap_or("?"), patterns, "{regex}");
         }
-        // The maximum number of alternatives, then more.
+        // The maximum number of alternatives, then one group more.
         assert!(of_regex(&format!("^/{}", "(a|b)".repeat(6))).is_some());
         assert!(of_regex(&format!("^/{}", "(a|b)".repeat(60))).is_none());
         assert!(of_regex(&format!("^{}", "(".repeat(100_000))).is_none());

@@ -1,4 +1,4 @@
-//! OpenSSL's names of suites, groups and versions, in Weir's spelling.
+//! OpenSSL's names of suites, groups and versions, translated to Weir's.
 
 use crate::model::Table;
 use weir_tls::{Group, Suite, Version};
@@ -6,11 +6,11 @@ use weir_tls::{Group, Suite, Version};
 /// The suites that a list selects.
 #[derive(Debug, PartialEq, Eq)]
 enum Suites {
-    /// All suites of Weir, listed or by a keyword such as `HIGH`.
+    /// All of Weir's suites, listed or selected by a keyword such as `HIGH`.
     All,
     /// These suites of Weir.
     Some(Vec<Suite>),
-    /// No suite of Weir.
+    /// None of Weir's suites.
     None,
 }
 
@@ -19,8 +19,8 @@ fn all(version: Version) -> impl Iterator<Item = Suite> {
     Suite::ALL.into_iter().filter(move |suite| suite.version() == version)
 }
 
-/// Parses an OpenSSL list. OpenSSL uses IANA's names for TLS 1.3 suites; Weir's names of TLS 1.2 suites are OpenSSL's
-/// in lower case.
+/// Parses an OpenSSL list. OpenSSL uses the IANA names for TLS 1.3 suites; for TLS 1.2 suites, Weir uses OpenSSL's
+/// names in lower case.
 fn suites(list: &str, version: Version) -> Suites {
     let words = list.split([':', ',', ' ']);
     let named = words.filter(|word| !(word.is_empty() || word.starts_with(['!', '-', '@', '+'])));

@@ -1,4 +1,4 @@
-//! Values in Weir's spelling: durations, sizes, names, networks, hosts.
+//! Values in Weir's notation: durations, sizes, names, networks, hosts.
 
 use std::net::IpAddr;
 use weir_http::FieldName;
@@ -26,7 +26,8 @@ pub(crate) fn size(bytes: u64) -> String {
     format!("{bytes}B")
 }
 
-/// A name for a listener or service: letters, digits, `-` and `_`, at most 48, which leaves room for a number.
+/// Shortens a text to a name for a listener or service: letters, digits, `-` and `_`, at most 48 characters, which
+/// leaves room for a number.
 pub(crate) fn name(text: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
     let name: String = text.chars().map(plain).take(48).collect();
@@ -34,7 +35,7 @@ pub(crate) fn name(text: &str) -> String {
     if name.is_empty() { "service".to_owned() } else { name.to_owned() }
 }
 
-/// The wanted name, or the first free one with a number appended.
+/// The wanted name or, if it is taken, the first free name with a number appended.
 pub(crate) fn unique(wanted: &str, is_taken: impl Fn(&str) -> bool) -> String {
     if !is_taken(wanted) {
         return wanted.to_owned();

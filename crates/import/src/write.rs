@@ -307,7 +307,7 @@ fn bare(name: &str) -> String {
     key.as_unquoted().unwrap_or_else(|| key.as_basic()).to_toml_key()
 }
 
-/// An escaped `${`: in values, `${` begins an environment variable; in keys it does not.
+/// An escaped `${`. In values, `${` starts a reference to an environment variable; in keys it does not.
 const LITERAL: &str = "$${";
 
 /// A TOML basic string.

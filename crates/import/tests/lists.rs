@@ -61,7 +61,10 @@ fn each_key_is_in_a_checked_result() {
             folders.flat_map(|folder| fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path());
         entries.filter(|path| path.is_file()).map(|path| fs::read_to_string(path).unwrap()).collect()
     };
-    let (code, tests) = (texts(&["src", "src/nginx", "src/haproxy"]), texts(&["tests", "tests/directives"]));
+    let (code, tests) = (
+        texts(&["src", "src/nginx", "src/haproxy"]),
+        texts(&["tests", "tests/directives", "tests/directives/nginx", "tests/directives/haproxy"]),
+    );
     let calls = [".text(\"", ".texts(\"", ".number(\"", ".flag(\"", ".set(\"", " key(\""];
     let keys =
         calls.iter().flat_map(|call| code.split(call).skip(1)).filter_map(|text| text.split('"').next());

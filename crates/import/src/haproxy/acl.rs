@@ -32,11 +32,11 @@ pub(super) enum Atom {
 /// A condition's translation: exact, or bounded from above and below.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Meaning {
-    /// Equivalent to any of these, apart from case; `None`: no counterpart.
+    /// The condition is equivalent to any of these, apart from letter case; `None`: no counterpart.
     pub any: Option<Vec<Atom>>,
-    /// Whenever the condition holds, one of these does; `None`: no such bound.
+    /// If the condition holds, one of these holds; `None`: no such bound.
     pub most: Option<Vec<Atom>>,
-    /// Whenever one of these holds, the condition does.
+    /// If one of these holds, the condition holds.
     pub least: Vec<Atom>,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Literal {
     pub is_negated: bool,
     /// As written.
     pub text: String,
-    /// As written, with the named ACL expanded.
+    /// As written, with named ACLs expanded.
     pub asks: String,
 }
 
@@ -64,7 +64,7 @@ impl Meaning {
         Self { any: Some(atoms.clone()), most: Some(atoms.clone()), least: atoms }
     }
 
-    /// These atoms imply the condition; others may too.
+    /// These atoms imply the condition, but it may also hold without them.
     fn at_least(atoms: Option<Vec<Atom>>) -> Self {
         Self { least: atoms.clone().unwrap_or_default(), any: atoms, most: None }
     }
@@ -218,7 +218,7 @@ fn meaning(words: &[String], config: &Config<'_>, notes: &mut Notes, line: &Line
         "hdr" | "req.hdr" | "req.fhdr" | "hdr_host" if argument.eq_ignore_ascii_case("host") => {
             hosts(how, &values)
         }
-        // A client may request another host than its SNI, so the SNI bounds nothing from above.
+        // A client may request another host than its SNI, so the SNI gives no upper bound.
         "req.ssl_sni" | "req_ssl_sni" => hosts(how, &values),
         "ssl_fc_sni" => Meaning { any: hosts(how, &values).any, ..Meaning::default() },
         "hdr" | "req.hdr" | "req.fhdr" if values::is_token(argument) => {
@@ -237,7 +237,7 @@ fn meaning(words: &[String], config: &Config<'_>, notes: &mut Notes, line: &Line
             exact(values.iter().map(|value| Some(Atom::Port(value.parse().ok()?))).collect())
         }
         "always_true" => Meaning::exact(vec![Atom::Always]),
-        // Passthrough rejects what does not begin with a ClientHello, whose type is 1.
+        // Passthrough rejects connections that do not start with a ClientHello, which is type 1.
         "req_ssl_hello_type" | "req.ssl_hello_type" => match &values[..] {
             [kind] if kind == "1" => Meaning::exact(vec![Atom::Always]),
             [kind] if kind == "0" || kind == "2" => Meaning::exact(vec![Atom::Never]),
@@ -332,7 +332,7 @@ fn headers(name: &str, how: &str, values: &[String], ignores_case: bool) -> Mean
                 false => Meaning::exact(own),
             }
         }
-        // None of these matches an absent field, but a comparison with a number or a length of 0 may.
+        // No such comparison matches an absent field, but one with a number or a length of 0 may.
         "beg" | "dir" | "dom" | "end" | "reg" | "sub" | "bool" => {
             Meaning { any: None, most: Some(there), least: Vec::new() }
         }

@@ -1,4 +1,4 @@
-//! `tcp-request` rules of `mode tcp`, which admit connections.
+//! The `tcp-request` rules of `mode tcp` that admit or reject connections.
 
 use super::Config;
 use super::acl::{Atom, Literal, condition};
@@ -9,7 +9,7 @@ use crate::access::{Admitted, Clients, Rule, common};
 use crate::note::Notes;
 use weir_syntax::haproxy::{Line, Section};
 
-/// The clients that a listener admits. Errors: a rule may reject connections for other reasons than their clients.
+/// The clients that a listener admits. Errors: a rule may depend on more than the client.
 pub(super) fn admitted(
     section: &Section,
     entry: &Entry,
@@ -58,7 +58,8 @@ fn expecting<'a>(section: &'a Section, config: &Config<'a>) -> impl Iterator<Ite
     config.all(section).filter(|line| line.begins(&["tcp-request", "connection", "expect-proxy"]))
 }
 
-/// The networks of load balancers with the PROXY protocol, by `expect-proxy`. Errors: it has other conditions.
+/// The networks of load balancers that send a PROXY protocol header, by `expect-proxy`. Errors: a rule has other
+/// conditions.
 pub(super) fn announced_by(
     section: &Section,
     entry: &Entry,
@@ -119,7 +120,7 @@ fn is_harmless(action: &str) -> bool {
     ACTIONS.contains(&name) || families.iter().any(|family| name.starts_with(family))
 }
 
-/// The clients of each alternative of a line's condition; `None`: it is about more than clients.
+/// The clients of each alternative of a line's condition; `None`: it depends on more than the client.
 fn clients(
     line: &Line,
     section: &Section,
@@ -171,7 +172,7 @@ fn of_list(list: &[Literal], entry: &Entry) -> Found {
     Found::Clients(all)
 }
 
-/// The networks that a condition is about, and nothing else.
+/// The networks of a condition; `None` if it depends on more than these.
 fn networks(literal: &Literal) -> Option<Vec<String>> {
     let atoms = literal.means.any.as_ref().filter(|_| literal.means.is_exact())?;
     let networks = atoms.iter().map(|atom| match atom {

@@ -45,7 +45,8 @@ pub(super) fn audit(config: &Config<'_>, notes: &mut Notes) {
     }
 }
 
-/// Whether a line of `mode tcp` is a rule that admits connections, which its translation reports.
+/// Whether a line belongs to the rules of `mode tcp` that admit connections; their translation reports such lines
+/// itself.
 fn is_of_tcp(line: &Line) -> bool {
     line.word(0) == "tcp-request"
         && ["accept", "expect-proxy", "reject", "silent-drop"].contains(&line.word(2))

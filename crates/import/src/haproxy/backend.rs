@@ -107,9 +107,9 @@ pub(super) type Params = BTreeMap<String, String>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protocol {
     Http,
-    /// Another one, as bytes.
+    /// Another protocol, as bytes.
     Tcp,
-    /// TLS between the client and the server, undecrypted.
+    /// TLS between client and server, forwarded without decryption.
     Passthrough,
 }
 
@@ -270,7 +270,7 @@ fn requests(
     notes: &mut Notes,
 ) {
     let is_http2 = http2::set(first, &section.at, service, notes);
-    // Repairs are for the text of HTTP/1.1.
+    // Repairs apply only to the text format of HTTP/1.1.
     if !is_http2 && ACCEPTS_ANSWERS.iter().any(|option| config.find(section, &["option", option]).is_some()) {
         service.settings.texts("accept", ["bare-lf", "obs-fold", "space-before-colon"]);
         notes.remark(format!(

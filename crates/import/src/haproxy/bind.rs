@@ -95,7 +95,7 @@ pub(super) enum Serves {
     Bytes,
 }
 
-/// The listeners of a frontend, as its rules see them.
+/// The listeners of a frontend, with the properties that its rules need.
 pub(super) fn listeners(
     section: &Section,
     config: &Config<'_>,
@@ -186,7 +186,7 @@ pub(super) fn listeners(
     out
 }
 
-/// Whether clients may speak HTTP/2, as HAProxy lets them unless `alpn`, `no-alpn` or `proto` rule it out.
+/// Whether clients may speak HTTP/2: HAProxy allows it unless `alpn`, `no-alpn` or `proto` exclude it.
 fn may_be_h2(params: &Params) -> bool {
     let has = |name: &str, wanted: &str| {
         params.get(name).is_none_or(|given| given.iter().any(|list| list.split(',').any(|one| one == wanted)))
@@ -224,7 +224,7 @@ fn params(words: &[String]) -> Params {
     params
 }
 
-/// Adds a bind; those with equal parameters and port form one listener.
+/// Adds a bind. Binds with equal parameters and ports form one listener.
 fn add(
     bind: String,
     port: Option<u16>,

@@ -166,7 +166,7 @@ impl Evaluated {
         });
         names.push(None);
         let mut paths: Vec<Pattern> = paths.iter().cloned().collect();
-        // In Weir's precedence, so that a path's fallback follows it.
+        // By Weir's precedence, so that a path's fallback comes after it.
         paths.sort_by_key(Pattern::rank);
         let mut leaves = BTreeMap::new();
         for (host, name) in names.iter().enumerate() {

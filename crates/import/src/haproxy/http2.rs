@@ -10,7 +10,7 @@ use weir_syntax::At;
 pub(super) enum Offer {
     Http1,
     Http2,
-    /// Both by ALPN; whether HTTP/2 comes first.
+    /// Both versions by ALPN, and whether HTTP/2 comes first.
     Both {
         http2_first: bool,
     },

@@ -1,4 +1,4 @@
-//! HAProxy.
+//! Translation of HAProxy configurations.
 
 mod acl;
 mod admission;
@@ -71,7 +71,7 @@ pub(crate) fn translate(
     Ok(document)
 }
 
-/// Translates timeouts and log settings, of which the gateway has one set.
+/// Translates timeouts and log settings. The gateway has one set for all listeners.
 fn general(config: &Config<'_>, document: &mut Document, notes: &mut Notes) {
     for section in config.sections {
         let time = |name: &str| {
@@ -103,7 +103,7 @@ fn general(config: &Config<'_>, document: &mut Document, notes: &mut Notes) {
         }
         if is_back {
             for name in ["connect", "queue", "tunnel"] {
-                // Connections of other protocols do not wait, and have an idle timeout of their own.
+                // Connections of other protocols do not queue, and have a separate idle timeout.
                 if let Some(ms) = time(name).filter(|_| is_http || name == "connect") {
                     document.timeouts.set(name, ms, &format!("timeout {name}"), notes);
                 }
@@ -128,7 +128,7 @@ fn general(config: &Config<'_>, document: &mut Document, notes: &mut Notes) {
     }
 }
 
-/// The parameters of a line; those in `valued` have the next word as their value.
+/// The parameters of a line; for those in `valued`, the next word is the value.
 fn params(words: &[String], valued: &[&[&str]]) -> Vec<(String, Option<String>)> {
     let (mut params, mut words) = (Vec::new(), words.iter());
     while let Some(name) = words.next() {

@@ -1,8 +1,8 @@
 //! Evaluation of rules for a part of all requests, so that a sequence of rules becomes independent routes.
 //!
 //! Weir selects the most specific host, then the path, then the first route whose conditions hold. So the translation
-//! evaluates the rules for each host and path that they name, and for the rest, and splits these regions by conditions
-//! that remain unknown.
+//! evaluates the rules for each host and path that they name, and for all others, and splits these regions by
+//! conditions that are still unknown.
 
 use super::acl::{Atom, Condition, Literal};
 use crate::access::common;
@@ -10,7 +10,7 @@ use crate::model::Conditions;
 use crate::pattern::Pattern;
 use crate::values::host_covers;
 
-/// A listener, as conditions see it.
+/// The properties of a listener that conditions may test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub listener: String,

@@ -157,8 +157,8 @@ fn guards(then: &Then, asked: &Condition, config: &Config<'_>) -> bool {
         }
 }
 
-/// Translates a condition. Where parts have no counterpart, a rule that denies covers more requests, and any other rule
-/// is left out.
+/// Translates a condition. If parts have no counterpart, a rule that denies covers more requests, and any other rule is
+/// dropped.
 fn known(condition: Condition, denies: bool, line: &Line, notes: &mut Notes) -> Option<Condition> {
     let mut lists: Condition = Vec::new();
     for list in condition {

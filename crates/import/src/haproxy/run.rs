@@ -27,7 +27,7 @@ pub(super) struct Target {
     pub at: At,
 }
 
-/// A future route, without host and path.
+/// A future route, without its host and path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Leaf {
     pub when: Conditions,
@@ -89,7 +89,7 @@ impl Run<'_> {
             handler.action = Action::status(503);
             return self.leaf(&region, own(handler), at);
         };
-        // The rules of a `listen` have run as those of its frontend.
+        // The rules of a `listen` have already run as those of its frontend.
         let is_own = self.program.is_listen && name == self.program.name;
         let rules = if is_own { &[] } else { &target.rules[..] };
         for (index, rule) in rules.iter().enumerate().skip(from) {

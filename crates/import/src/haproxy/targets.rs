@@ -7,22 +7,22 @@ use super::tcp::LeftOut;
 use crate::note::Notes;
 use weir_syntax::haproxy::{Line, Section};
 
-/// Names, `*` for all, with their backends, in the order of the rules.
+/// Server names (`*` for all) with their backends, in the order of the rules.
 pub(super) type Targets<'a> = Vec<(Vec<String>, &'a Section)>;
 
-/// The connections that a rule is about.
+/// The connections to which a rule applies.
 #[derive(Debug, PartialEq, Eq)]
 enum About {
     None,
     All,
     Names(Vec<String>),
-    /// Those with names that no pattern expresses.
+    /// Connections with server names that no pattern expresses.
     OtherNames,
     Unknown,
 }
 
-/// The targets of a listener. Errors: a rule chooses by other conditions than the listener's port and, with `by_name`, the
-/// server name.
+/// The targets of a listener. Errors: a rule depends on more than the listener's port and, with `by_name`, the server
+/// name.
 pub(super) fn of<'a>(
     section: &'a Section,
     entry: &Entry,
@@ -64,7 +64,7 @@ pub(super) fn of<'a>(
     }
 }
 
-/// The backend that a line names. Errors: there is none, or it has rules about requests.
+/// The backend that a line names. Errors: it does not exist, or has rules for requests.
 fn backend<'a>(line: &Line, config: &Config<'a>) -> Result<&'a Section, LeftOut> {
     let target = config
         .section("backend", line.word(1))
@@ -109,7 +109,7 @@ fn about(line: &Line, section: &Section, entry: &Entry, config: &Config<'_>, not
     }
 }
 
-/// A conjunction.
+/// The connections to which a conjunction applies.
 fn of_list(list: &[Literal], entry: &Entry) -> About {
     let mut all = About::All;
     for literal in list {
@@ -126,7 +126,7 @@ fn of_list(list: &[Literal], entry: &Entry) -> About {
     all
 }
 
-/// Whether a condition is about the server name in a ClientHello.
+/// Whether a condition tests the server name in a ClientHello.
 fn is_of_names(literal: &Literal) -> bool {
     ["req.ssl_sni", "req_ssl_sni"].iter().any(|fetch| literal.asks.contains(fetch))
 }
@@ -143,7 +143,7 @@ fn names(literal: &Literal) -> About {
     }
 }
 
-/// Whether a condition about the listener alone holds; `None`: it is about more.
+/// The value of a condition that depends only on the listener; `None`: it depends on more.
 pub(super) fn constant(literal: &Literal, entry: &Entry) -> Option<bool> {
     let holds = |atom: &Atom| match atom {
         Atom::Always => Some(true),

@@ -1,4 +1,4 @@
-//! `mode tcp`: connections of other protocols than HTTP, and of TLS by server name.
+//! `mode tcp`: connections that use other protocols than HTTP, and TLS connections by server name.
 
 use super::targets::{self, Targets};
 use super::{Config, admission, backend, bind};
@@ -9,7 +9,7 @@ use crate::values::{self, host_covers};
 use weir_syntax::At;
 use weir_syntax::haproxy::{Line, Section};
 
-/// The reason why a section is left out: a line of it, and what is wrong with that.
+/// The reason why a section is left out: one of its lines, and the problem with that.
 pub(super) struct LeftOut {
     at: At,
     text: String,
@@ -93,7 +93,7 @@ fn connections(
     Ok(())
 }
 
-/// Whether a section looks for a ClientHello, so that it serves TLS alone.
+/// Whether a section inspects the ClientHello, so that it serves only TLS.
 fn reads_hello(section: &Section, config: &Config<'_>) -> bool {
     let fetches = ["req_ssl_sni", "req.ssl_sni", "req_ssl_hello_type", "req.ssl_hello_type"];
     config.all(section).any(|line| {
@@ -102,7 +102,7 @@ fn reads_hello(section: &Section, config: &Config<'_>) -> bool {
     })
 }
 
-/// The services of the targets, with the names that lead to them. Errors: a target has none.
+/// The services of the targets, with the names that select them. Errors: a target has no service.
 fn services(
     targets: &Targets<'_>,
     by_name: bool,
@@ -131,7 +131,7 @@ fn services(
     Ok(found)
 }
 
-/// The time without a byte after which HAProxy ends a connection, in milliseconds.
+/// The time without a byte after which HAProxy closes a connection, in milliseconds.
 fn idle(section: &Section, targets: &Targets<'_>, config: &Config<'_>) -> Option<u64> {
     let of_target = |(_, target): &(_, &Section)| {
         let client = time(section, "client", config);
@@ -147,5 +147,5 @@ fn time(section: &Section, name: &str, config: &Config<'_>) -> Option<u64> {
     values::time(config.find(section, &["timeout", name])?.word(2), 1)
 }
 
-/// Weir's longest timeout.
+/// Weir's maximum timeout.
 const YEAR_MS: u64 = 365 * 86_400_000;

@@ -1,11 +1,11 @@
-//! `allow` and `deny` of a `stream` server, which admit connections.
+//! `allow` and `deny` of a `stream` server, which admit or reject connections.
 
 use crate::access::{Admitted, Clients, Rule};
 use crate::note::Notes;
 use crate::values;
 use weir_syntax::nginx::{Directive, Scope};
 
-/// The admitted clients. Errors: a `deny` without a counterpart.
+/// The clients that a server admits. Errors: a `deny` without a counterpart.
 pub(super) fn admitted<'a>(scope: &Scope<'a>, notes: &mut Notes) -> Result<Admitted, &'a Directive> {
     let mut rules = Vec::new();
     let written = scope.all_of(&["allow", "deny"]);

@@ -159,7 +159,7 @@ const TRANSLATED: [&str; 87] = [
     "empty_gif",
 ];
 
-/// Directives that need no setting in Weir, or whose effect neither clients nor servers notice.
+/// Directives that need no setting in Weir, or that neither clients nor servers notice.
 const QUIET: [&str; 77] = [
     "absolute_redirect",
     "accept_mutex",

@@ -1,7 +1,8 @@
 //! Access control: directives that reject requests, and the paths that they protect.
 //!
-//! nginx selects locations in its own order and by expressions that routes do not have. If a location rejects requests
-//! and no pattern expresses its paths, the translation denies every route that could match one of them.
+//! nginx selects locations in its own order and by regular expressions, which routes do not support. If a location
+//! rejects requests and no pattern expresses its paths, the translation denies every path that the location could
+//! match.
 
 use super::location::Part;
 use super::server::{Kind, Location};
@@ -10,7 +11,7 @@ use crate::pattern::Pattern;
 use crate::regex::around_regex;
 use weir_syntax::nginx::{Directive, Scope};
 
-/// The directive that rejects requests, or may, in the scope's blocks from number `depth` on.
+/// The directive in the scope's blocks from number `depth` on that rejects requests or may do so.
 pub(super) fn closing<'a>(scope: &Scope<'a>, depth: usize) -> Option<&'a Directive> {
     let is_denial = |directive: &&Directive| match directive.name.as_str() {
         "return" => is_denial(directive),
@@ -25,7 +26,7 @@ pub(super) fn closing<'a>(scope: &Scope<'a>, depth: usize) -> Option<&'a Directi
     scope.own().iter().find(is_denial).or_else(|| inherited.find(is_inner))
 }
 
-/// The directive that authenticates the client or lets a program decide; Weir can do neither.
+/// The directive that authenticates the client or lets a program decide; Weir supports neither.
 pub(super) fn guard<'a>(scope: &Scope<'a>) -> Option<&'a Directive> {
     let is_on = |directive: &&Directive| {
         is_guard(&directive.name)
@@ -80,7 +81,7 @@ pub(super) fn denies(directive: &Directive) -> bool {
     })
 }
 
-/// A handler that denies all requests, since Weir cannot tell which of them nginx would reject; its note names the
+/// A handler that denies all requests, since Weir cannot determine which of them nginx would reject; its note names the
 /// original action.
 pub(super) fn closed(handler: Handler, why: &Directive) -> Handler {
     if matches!(handler.action, Action::Respond { status, .. } if status >= 400) {
@@ -96,8 +97,8 @@ pub(super) fn closed(handler: Handler, why: &Directive) -> Handler {
     Handler { notes: handler.notes, ..Handler::new(Action::status(403)) }.noted(note)
 }
 
-/// Whether nginx prefers the first of two locations that match a path, where Weir's order may differ. Of two prefixes
-/// both prefer the longer.
+/// Whether nginx prefers the first of two locations that match a path and Weir might not. Both prefer the longer of two
+/// prefixes.
 fn beats(a: &Location<'_>, b: &Location<'_>) -> bool {
     match (a.kind, b.kind) {
         (Kind::Exact, other) => other != Kind::Exact,
@@ -133,7 +134,7 @@ pub(super) fn in_order(locations: &mut [Location<'_>]) {
     }
 }
 
-/// Denies the paths around a location that rejects requests and whose own paths no pattern expresses.
+/// Denies the paths around a location that rejects requests if no pattern expresses its paths.
 pub(super) fn around(locations: &mut [Location<'_>]) -> Vec<(Part, Vec<Pattern>, String)> {
     let mut routes = Vec::new();
     for a in 0..locations.len() {
@@ -174,7 +175,7 @@ pub(super) fn around(locations: &mut [Location<'_>]) -> Vec<(Part, Vec<Pattern>,
     routes
 }
 
-/// Protects `/app` where only `location /app/` is open: the pattern `/app/*` matches both.
+/// Protects `/app` if only `location /app/` admits requests: the pattern `/app/*` matches both.
 pub(super) fn without_slash(locations: &mut [Location<'_>]) {
     let mut found = Vec::new();
     for (index, location) in locations.iter().enumerate() {
@@ -201,7 +202,7 @@ pub(super) fn without_slash(locations: &mut [Location<'_>]) {
     }
 }
 
-/// Denies rewrites whose target a location protects.
+/// Denies requests that a rewrite would move to a protected location.
 pub(super) fn moved(block: &[Directive], locations: &[Location<'_>]) -> Vec<(Part, Vec<Pattern>, String)> {
     let mut routes = Vec::new();
     for directive in block.iter().filter(|directive| directive.is("rewrite")) {

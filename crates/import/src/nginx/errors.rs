@@ -13,7 +13,7 @@ pub(super) struct Pages {
     pub uris: BTreeSet<String>,
 }
 
-/// Translates a server's error pages, whose files are below its `root` or that of the page's location.
+/// Translates a server's error pages. Their files are below the `root` of the server or of the page's location.
 pub(super) fn pages(server: &Scope<'_>, context: &mut Context<'_>) {
     let own: Vec<_> = server.all("error_page");
     for directive in own {
@@ -48,7 +48,7 @@ fn is_of_regex(regex: &str, uri: &str) -> bool {
     Pattern::exact(uri).is_some_and(|uri| patterns.into_iter().any(|pattern| pattern.covers(&uri)))
 }
 
-/// The file of a page; `None` if it is no file.
+/// The file of a page; `None` if the page is not a file.
 fn file(uri: &str, server: &Scope<'_>) -> Option<String> {
     if !uri.starts_with('/') || uri.contains('$') {
         return None;

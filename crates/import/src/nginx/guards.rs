@@ -10,8 +10,8 @@ use crate::regex::{around_regex, of_regex};
 use crate::values;
 use weir_syntax::nginx::{Directive, Scope};
 
-/// The routes of the block's own `if`s, which precede its others; and the first `if` that has no counterpart and may
-/// reject requests.
+/// The routes for the block's own `if`s, which precede its other routes. Also the first `if` without a counterpart that
+/// may reject requests.
 pub(super) fn ifs<'a>(
     scope: &Scope<'a>,
     known: &Known,
@@ -60,8 +60,8 @@ fn part(
     Ok(part)
 }
 
-/// Translates the condition in parentheses; true if the result matches more paths, which a denial may. Errors: the
-/// reason why it has no counterpart.
+/// Translates the condition in parentheses. Returns true if the result matches more paths, which is allowed only for a
+/// denial. Errors: the reason why the condition has no counterpart.
 fn condition(args: &[String], denies: bool) -> Result<(Part, bool), String> {
     let text = args.join(" ");
     let inner = text.trim().strip_prefix('(').and_then(|text| text.trim().strip_suffix(')')).unwrap_or(&text);
@@ -123,7 +123,7 @@ fn condition(args: &[String], denies: bool) -> Result<(Part, bool), String> {
     Ok((part, is_more))
 }
 
-/// A location's handler behind its rules about clients, methods and passwords.
+/// A location's handler, preceded by its rules for clients, methods and passwords.
 pub(super) fn guarded(scope: &Scope<'_>, then: Handler, context: &mut Context<'_>) -> Vec<Part> {
     let rules = scope.all_of(&["allow", "deny"]);
     let password = closed::guard(scope);
@@ -144,7 +144,7 @@ pub(super) fn guarded(scope: &Scope<'_>, then: Handler, context: &mut Context<'_
         let then = if is_allowed { handler.clone() } else { forbidden };
         if directive.arg() == "all" {
             parts.push(Part { then, ..Part::default() });
-            // No request passes `deny all`.
+            // `deny all` rejects every remaining request.
             return methods(scope, parts, context);
         }
         match values::network(directive.arg()) {

@@ -6,12 +6,12 @@ use crate::note::Notes;
 use crate::values;
 use weir_syntax::nginx::Directive;
 
-/// What a health check does.
+/// The kind of a health check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Check {
     Path,
     Grpc,
-    /// It connects, with TLS it makes a handshake.
+    /// Connects and, with TLS, completes a handshake.
     Connection,
 }
 

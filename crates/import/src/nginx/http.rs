@@ -4,7 +4,7 @@ use super::errors::Pages;
 use super::listen::{self, Place};
 use super::split::{Split, splits};
 use super::upstream::{Upstreams, upstreams};
-use super::{log, server, time};
+use super::{log, server, timeouts};
 use crate::model::{Document, Value};
 use crate::note::Notes;
 use crate::values;
@@ -48,7 +48,7 @@ pub(super) fn translate(block: &[Directive], document: &mut Document, notes: &mu
         document.limits.text("body", values::size(max_body));
     }
     limits(&servers, document, notes);
-    timeouts(&servers, document, notes);
+    timeouts::of_servers(&servers, document, notes);
     log::access(&http, &servers, document, notes);
     let mut context = Context {
         upstreams: upstreams(block),
@@ -91,7 +91,7 @@ fn limits(servers: &[Scope<'_>], document: &mut Document, notes: &mut Notes) {
         largest = largest.max(Some((size, count)));
     }
     let Some((size, count)) = largest else { return };
-    // Weir's ranges.
+    // Clamp to Weir's ranges.
     let line = size.clamp(256, 1 << 20);
     let head = size.saturating_mul(count).clamp(512, 1 << 20).max(line);
     if head != size.saturating_mul(count) {
@@ -99,25 +99,4 @@ fn limits(servers: &[Scope<'_>], document: &mut Document, notes: &mut Notes) {
     }
     document.limits.set("head", Value::Text(values::size(head)));
     document.limits.set("line", Value::Text(values::size(line)));
-}
-
-/// The general timeouts, which nginx sets per server.
-fn timeouts(servers: &[Scope<'_>], document: &mut Document, notes: &mut Notes) {
-    for (name, key) in [
-        ("client_header_timeout", "head"),
-        ("client_body_timeout", "stall"),
-        ("send_timeout", "stall"),
-        ("keepalive_timeout", "idle"),
-    ] {
-        for directive in servers.iter().filter_map(|server| server.find(name)) {
-            match time(directive.arg()) {
-                Some(0) if key == "idle" => {
-                    let message = "Weir keeps connections; set timeouts.idle to a short time";
-                    notes.loss(&directive.at, directive.text(), message);
-                }
-                Some(ms) => document.timeouts.set(key, ms, name, notes),
-                None => notes.loss(&directive.at, directive.text(), "expected a time; see [timeouts]"),
-            }
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! `listen` directives as listeners, with their servers' TLS settings.
 
+use super::listener_switches::switches;
 use super::listener_tls;
-use super::settings::switches;
 use crate::access::{announced_by, of_kind};
 use crate::model::{Document, Listener, Table};
 use crate::note::Notes;
@@ -19,7 +19,7 @@ pub(super) struct Socket {
     pub is_announced: bool,
     /// By number, in the order of the file.
     pub servers: Vec<usize>,
-    /// The server for unknown names.
+    /// The server for unknown server names.
     pub default: usize,
     has_default: bool,
     pub at: At,
@@ -104,7 +104,7 @@ fn parse(directive: &Directive, scope: &Scope<'_>, number: usize, notes: &mut No
     binds.into_iter().map(socket).collect()
 }
 
-/// The addresses and ports of a `listen`, of both families with `ipv6only=off`; none if it is invalid.
+/// The addresses and ports of a `listen`; with `ipv6only=off`, those of both address families. None if it is invalid.
 pub(super) fn binds(listen: &Directive) -> Vec<(String, Option<u16>)> {
     let mut binds = addresses(listen.arg());
     if listen.args.iter().any(|arg| arg == "ipv6only=off") && listen.arg().starts_with("[::]") {
@@ -118,7 +118,7 @@ pub(super) fn binds(listen: &Directive) -> Vec<(String, Option<u16>)> {
 /// Limit of ports per range.
 const MOST_PORTS: usize = 100;
 
-/// The addresses and ports of a `listen`, as Weir binds them; none if it is invalid or a range of too many ports.
+/// The addresses and ports of a `listen` in Weir's form; none if it is invalid or a range of too many ports.
 fn addresses(text: &str) -> Vec<(String, Option<u16>)> {
     if let Some(path) = text.strip_prefix("unix:") {
         let fits = path.starts_with('/') && path.len() <= 107;
@@ -145,7 +145,7 @@ fn addresses(text: &str) -> Vec<(String, Option<u16>)> {
     ports.map(|port| (format!("{host}:{port}"), Some(port))).collect()
 }
 
-/// Writes the listeners; returns each server's places.
+/// Writes the listeners, and returns the places of each server.
 pub(super) fn listeners(
     sockets: &[Socket],
     servers: &[Scope<'_>],
@@ -224,7 +224,7 @@ fn listener(
     }
     let all: Vec<_> = socket.servers.iter().filter_map(|number| servers.get(*number)).collect();
     switches(name, &all, &mut settings, notes);
-    // nginx reads `http2` of the default server; without it, clients may speak what Weir can.
+    // nginx uses `http2` of the default server; if unset, clients may use every version that Weir supports.
     if scope.arg("http2").eq_ignore_ascii_case("off") {
         settings.flag("http2", false);
     }
@@ -274,7 +274,7 @@ fn tls(
     (table, certificates)
 }
 
-/// Whether a server requires client certificates by other settings than the default server's.
+/// Whether a server requires client certificates with settings that differ from the default server's.
 fn lacks_certificates(number: usize, default: usize, servers: &[Scope<'_>]) -> bool {
     let (Some(own), Some(default)) = (servers.get(number), servers.get(default)) else { return false };
     let asks = !matches!(own.arg("ssl_verify_client"), "" | "off");

@@ -5,10 +5,10 @@ use super::guards;
 use super::headers;
 use super::http::Context;
 use super::module::Module;
-use super::time;
+use super::timeouts;
 use super::upstream;
 use super::variables::{Known, line, template};
-use crate::model::{Action, Conditions, Handler, Table};
+use crate::model::{Action, Conditions, Handler};
 use crate::pattern::Pattern;
 use crate::regex::of_regex;
 use crate::values;
@@ -104,7 +104,7 @@ fn redirect_status(directive: &Directive) -> u64 {
     if directive.args.get(2).is_some_and(|flag| flag == "permanent") { 301 } else { 302 }
 }
 
-/// Expressions that match every path, and the reference to the path through their first group.
+/// Regular expressions that match every path, with the text that refers to the path through their first group.
 const OF_ALL: [(&str, &str); 10] = [
     ("^", ""),
     ("^.*$", ""),
@@ -297,7 +297,7 @@ pub(super) fn answer(
     Ok(Handler { response, ..Handler::new(action) })
 }
 
-/// A response body, which has no variables and does not double braces. Errors: a variable of the request.
+/// A response body without variables and with single braces. Errors: a variable of the request.
 fn constant(text: &str, known: &Known) -> Result<String, ()> {
     let template = template(text, known).map_err(drop)?;
     match template.replace("{{", "").contains('{') {
@@ -373,7 +373,7 @@ fn proxied(
             }
         }
     }
-    handler.timeouts = timeouts(module, scope, is_upgraded, context);
+    handler.timeouts = timeouts::of_route(module, scope, is_upgraded, context);
     if let Some(bytes) = scope.find("client_max_body_size").and_then(|found| values::bytes(found.arg()))
         && bytes != context.max_body
     {
@@ -404,7 +404,7 @@ fn rewritten(scope: &Scope<'_>, context: &mut Context<'_>) -> Option<(String, St
 
 /// The removed prefix and its replacement.
 pub(crate) fn prefix_edit(regex: &str, replacement: &str) -> Option<(String, String)> {
-    // The end of the expression, the group with the rest, and whether that group includes its slash.
+    // The end of the expression, the group with the remaining path, and whether that group includes its slash.
     const TAILS: [(&str, &str, bool); 12] = [
         ("(/|$)(.*)$", "$2", false),
         ("(/|$)(.*)", "$2", false),
@@ -431,44 +431,6 @@ pub(crate) fn prefix_edit(regex: &str, replacement: &str) -> Option<(String, Str
     }
     let is_path = |path: &str| path.is_empty() || path.starts_with('/');
     (is_path(&prefix) && is_path(add)).then(|| (prefix.trim_end_matches('/').to_owned(), add.to_owned()))
-}
-
-/// The route's timeouts, unless `http` sets them for all.
-fn timeouts(module: Module, scope: &Scope<'_>, is_upgraded: bool, context: &mut Context<'_>) -> Table {
-    let mut table = Table::default();
-    let mut stall = None;
-    for (name, is_read) in [("proxy_read_timeout", true), ("proxy_send_timeout", false)] {
-        let Some(directive) = module.find(scope, name) else { continue };
-        let Some(ms) = time(directive.arg()).filter(|ms| *ms > 0) else { continue };
-        let general = module.find(&context.scope, name);
-        let is_general = general.is_some_and(|general| std::ptr::eq(general, directive));
-        let name = module.name(name);
-        if is_general {
-            if is_read {
-                context.document.timeouts.set("response", ms, &name, context.notes);
-            }
-            context.document.timeouts.set("stall", ms, &name, context.notes);
-        } else if is_read {
-            table.texts("response", values::duration(ms));
-        }
-        if !is_general {
-            stall = stall.max(Some(ms));
-        }
-        if is_read && is_upgraded {
-            table.texts("tunnel", values::duration(ms));
-        }
-    }
-    if let Some(text) = stall.and_then(values::duration) {
-        table.text("stall", text);
-    }
-    let connect = "proxy_connect_timeout";
-    if let Some(directive) = module.find(scope, connect)
-        && let Some(ms) = time(directive.arg())
-    {
-        context.document.timeouts.set("connect", ms, &module.name(connect), context.notes);
-    }
-    table.0.retain(|(_, value)| *value != crate::model::Value::List(Vec::new()));
-    table
 }
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ pub(super) fn access(http: &Scope<'_>, servers: &[Scope<'_>], document: &mut Doc
     }
 }
 
-/// The access log of `stream` servers, unless HTTP has one: both have the same file and format.
+/// Sets the access log of `stream` servers, unless HTTP has one: Weir writes both to one file in one format.
 pub(super) fn of_streams<'a>(
     servers: impl Iterator<Item = &'a Scope<'a>>,
     document: &mut Document,

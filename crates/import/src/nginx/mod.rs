@@ -1,4 +1,4 @@
-//! nginx.
+//! Translation of nginx configurations.
 
 mod admission;
 mod audit;
@@ -9,6 +9,7 @@ mod headers;
 mod health;
 mod http;
 mod listen;
+mod listener_switches;
 mod listener_tls;
 mod location;
 mod log;
@@ -16,9 +17,9 @@ mod module;
 mod passthrough;
 mod server;
 mod service_tls;
-mod settings;
 mod split;
 mod stream;
+mod timeouts;
 mod upstream;
 mod variables;
 
@@ -54,7 +55,7 @@ pub(crate) fn translate(
     }
     let mut blocks = Vec::new();
     blocks.extend(directives.iter().filter(|directive| directive.is("http")).map(Directive::block));
-    // A file of `sites-available` or `conf.d` is the content of `http`.
+    // A file from `sites-available` or `conf.d` contains only the content of `http`.
     if directives.iter().any(|directive| directive.is("server") || directive.is("upstream")) {
         blocks.push(&directives);
     }

@@ -1,4 +1,4 @@
-//! The modules of nginx that forward by HTTP. The settings of `grpc_pass` are those of `proxy_pass` under another prefix.
+//! The nginx modules that forward by HTTP. `grpc_pass` has the same settings as `proxy_pass`, with another prefix.
 
 use std::borrow::Cow;
 use weir_syntax::nginx::{Directive, Scope};
@@ -11,13 +11,13 @@ pub(super) enum Module {
 }
 
 impl Module {
-    /// The module whose directive forwards the requests of the innermost block, and that directive.
+    /// The module that forwards the requests of the innermost block, and the directive that selects it.
     pub(super) fn here<'a>(scope: &Scope<'a>) -> Option<(Self, &'a Directive)> {
         let of = |module: Self| Some((module, scope.here(&module.name("proxy_pass"))?));
         of(Self::Proxy).or_else(|| of(Self::Grpc))
     }
 
-    /// The name of a directive, from that of its counterpart in the proxy module.
+    /// The name of a directive in this module, from its name in the proxy module.
     pub(super) fn name(self, of_proxy: &str) -> Cow<'_, str> {
         match (self, of_proxy.strip_prefix("proxy_")) {
             (Self::Grpc, Some(rest)) => format!("grpc_{rest}").into(),
@@ -25,23 +25,23 @@ impl Module {
         }
     }
 
-    /// [`Scope::find`], by the name in the proxy module.
+    /// [`Scope::find`] for a directive's name in the proxy module.
     pub(super) fn find<'a>(self, scope: &Scope<'a>, of_proxy: &str) -> Option<&'a Directive> {
         scope.find(&self.name(of_proxy))
     }
 
-    /// [`Scope::arg`], by the name in the proxy module.
+    /// [`Scope::arg`] for a directive's name in the proxy module.
     pub(super) fn arg<'a>(self, scope: &Scope<'a>, of_proxy: &str) -> &'a str {
         self.find(scope, of_proxy).map_or("", Directive::arg)
     }
 
-    /// [`Scope::all`], by the name in the proxy module.
+    /// [`Scope::all`] for a directive's name in the proxy module.
     pub(super) fn all<'a>(self, scope: &Scope<'a>, of_proxy: &str) -> Vec<&'a Directive> {
         scope.all(&self.name(of_proxy))
     }
 }
 
-/// The counterpart in the proxy module of a directive, if it is one of the gRPC module.
+/// The proxy module's name for a directive of the gRPC module; other names are returned unchanged.
 pub(super) fn in_proxy(name: &str) -> Cow<'_, str> {
     name.strip_prefix("grpc_").map_or(Cow::Borrowed(name), |rest| format!("proxy_{rest}").into())
 }

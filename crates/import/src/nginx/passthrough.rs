@@ -1,15 +1,15 @@
-//! `map $ssl_preread_server_name`: the servers of TLS connections by the name that clients ask for.
+//! `map $ssl_preread_server_name`: the servers of TLS connections by the requested server name.
 
 use super::server::host_of_regex;
 use crate::note::Notes;
 use crate::values::{self, host_covers};
 use weir_syntax::nginx::Directive;
 
-/// Names, their server or group, and the directive that maps them.
+/// Server names, their server or group, and the directive that maps them.
 pub(super) type Targets<'a> = Vec<(Vec<String>, String, &'a Directive)>;
 
-/// The targets of a `proxy_pass` to a variable. Errors: its value has other reasons than the name, or nginx rejects names that
-/// an entry for more names would forward.
+/// The targets of a `proxy_pass` to a variable. Errors: its value depends on more than the server name, or nginx
+/// rejects names that Weir would forward because an entry for more names covers them.
 pub(super) fn targets<'a>(
     pass: &'a Directive,
     block: &'a [Directive],
@@ -30,7 +30,7 @@ pub(super) fn targets<'a>(
     let is_entry = |entry: &&Directive| !entry.is("hostnames") && !entry.is("volatile");
     let (by_regex, by_name): (Vec<_>, Vec<_>) =
         map.block().iter().filter(is_entry).partition(|entry| entry.name.starts_with('~'));
-    // nginx prefers a name to an expression, whatever their order, and of expressions the first.
+    // nginx prefers a name to a regular expression, whatever their order, and the first of several expressions.
     for entry in by_name.into_iter().chain(by_regex) {
         let mut names = names(&entry.name.to_ascii_lowercase());
         if !has_masks && entry.name.starts_with(['.', '*']) {
@@ -68,7 +68,7 @@ pub(super) fn targets<'a>(
     }
 }
 
-/// The names of an entry, as listeners have them; none without a counterpart.
+/// The names of an entry in the form of listeners; none without a counterpart.
 fn names(entry: &str) -> Vec<String> {
     let names = match entry {
         "default" => vec!["*".to_owned()],

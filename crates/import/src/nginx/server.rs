@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use weir_syntax::At;
 use weir_syntax::nginx::{Directive, Scope};
 
-/// The server's names as hosts of routes.
+/// The server's names as hosts for routes.
 pub(super) fn names(server: &Scope<'_>, notes: &mut Notes) -> Vec<String> {
     let mut names = Vec::new();
     let directives = server.own().iter().filter(|directive| directive.is("server_name"));
@@ -26,7 +26,7 @@ pub(super) fn names(server: &Scope<'_>, notes: &mut Notes) -> Vec<String> {
         for name in &directive.args {
             let name = name.to_ascii_lowercase();
             let found = match name.as_str() {
-                // No client requests these names: this is a default server.
+                // Clients do not request these names, so this is a default server.
                 "_" | "" | "\"\"" | "-" | "__" | "*" => Some(Vec::new()),
                 "$hostname" => None,
                 regex if regex.starts_with('~') => host_of_regex(&regex[1..]),
@@ -47,7 +47,7 @@ pub(super) fn names(server: &Scope<'_>, notes: &mut Notes) -> Vec<String> {
     names
 }
 
-/// The hosts of an expression for a name or a domain: `^(www\.)?example\.org$`, `^.+\.example\.org$`.
+/// The hosts that a regular expression for a name or a domain matches: `^(www\.)?example\.org$`, `^.+\.example\.org$`.
 pub(crate) fn host_of_regex(regex: &str) -> Option<Vec<String>> {
     let inner = regex.strip_prefix('^')?.strip_suffix('$')?;
     let unescaped = |text: &str| text.replace("\\.", ".").replace("\\-", "-");
@@ -64,7 +64,7 @@ pub(crate) fn host_of_regex(regex: &str) -> Option<Vec<String>> {
     (is_plain && hosts.iter().all(|host| values::is_host(host))).then_some(hosts)
 }
 
-/// A server's requests: hosts (empty: all) on listeners.
+/// A server's requests: its hosts (empty: all) on certain listeners.
 struct Scoped {
     host: Vec<String>,
     listener: Vec<String>,
@@ -99,9 +99,9 @@ pub(super) struct Location<'a> {
     pub closed: Vec<(&'a Directive, Vec<Pattern>)>,
     /// The path as written, unless it is an expression.
     pub prefix: Option<&'a str>,
-    /// `None`: the rest of the server.
+    /// `None`: the remaining paths of the server.
     pub directive: Option<&'a Directive>,
-    /// Of several matching expressions, the first in the file wins.
+    /// The order in the file: of several matching expressions, the first one wins.
     pub order: usize,
     pub is_nested: bool,
 }
@@ -176,7 +176,7 @@ pub(super) fn translate(
 /// The server's hosts per listener: all where it is the default server, its names elsewhere.
 fn scoped(number: usize, names: &[String], places: &[Place], context: &Context<'_>) -> Vec<Scoped> {
     let mut scoped = Vec::new();
-    // Another server's domain would take precedence over a catch-all route.
+    // A route for another server's domain would take precedence over a catch-all route.
     let has_rival = |place: &&Place| {
         let others = place.servers.iter().filter(|other| **other != number);
         let mut others = others.filter_map(|other| context.names.get(other)).flatten();
@@ -405,8 +405,8 @@ fn collect<'a>(
     }
 }
 
-/// The patterns of an expression, if it has any, and enclosing ones, if they are not exact. A location that rejects
-/// requests covers both cases of letters.
+/// The patterns of an expression, if there are any, and enclosing patterns if those are not exact. For a location that
+/// rejects requests, the patterns cover upper and lower case.
 fn of_expression(regex: &str, ignores_case: bool, closes: bool) -> (Option<Vec<Pattern>>, Vec<Pattern>) {
     let patterns = of_regex(regex);
     let Some(own) = &patterns else { return (None, around_regex(regex, ignores_case)) };

@@ -1,4 +1,4 @@
-//! `tls` of a service: `proxy_ssl_*` and `grpc_ssl_*` directives about servers.
+//! `tls` of a service: the `proxy_ssl_*` and `grpc_ssl_*` directives for servers.
 
 use super::module::Module;
 use crate::model::Table;

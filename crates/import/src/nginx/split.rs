@@ -5,7 +5,7 @@ use crate::model::Action;
 use crate::note::Notes;
 use weir_syntax::nginx::Directive;
 
-/// A block.
+/// A `split_clients` block.
 #[derive(Debug)]
 pub(super) struct Split<'a> {
     pub directive: &'a Directive,
@@ -13,7 +13,7 @@ pub(super) struct Split<'a> {
     pub variable: &'a str,
     /// The values with their shares in hundredths of a percent.
     shares: Vec<(&'a str, u64)>,
-    /// A `proxy_pass` has the variable.
+    /// A `proxy_pass` uses the variable.
     pub is_used: bool,
 }
 
@@ -91,7 +91,8 @@ impl Split<'_> {
         self.shares.iter().map(|(value, share)| (with(value), share / divisor)).collect()
     }
 
-    /// The name of a cookie that keeps a client on its share, if nginx does by what the client has in all of its requests.
+    /// The name of a cookie that keeps a client on its share, if nginx selects the share by values that a client sends
+    /// with every request.
     pub(super) fn sticky(&self) -> Option<String> {
         const OF_CLIENTS: [&str; 8] = [
             "binary_remote_addr",
@@ -119,7 +120,7 @@ impl Split<'_> {
         names.all(is_of_clients).then(|| {
             let own = format!("cookie_{}", self.variable);
             match self.directive.arg().contains(&own) {
-                // The application has a cookie of this name.
+                // The application itself uses a cookie of this name.
                 true => format!("{}-share", self.variable),
                 false => self.variable.to_owned(),
             }

@@ -1,4 +1,4 @@
-//! The `stream` block: connections of other protocols than HTTP, and of TLS by server name.
+//! The `stream` block: connections that use other protocols than HTTP, and TLS connections by server name.
 
 use super::admission::admitted;
 use super::closed::is_guard;
@@ -11,7 +11,7 @@ use crate::values;
 use std::collections::BTreeMap;
 use weir_syntax::nginx::{Directive, Scope};
 
-/// The reason why a server is left out: a directive, and what is wrong with it.
+/// The reason why a server is left out: a directive, and the problem with it.
 type LeftOut<'a> = (&'a Directive, String);
 
 /// nginx's default of `proxy_timeout`.
@@ -24,7 +24,7 @@ pub(super) fn translate(block: &[Directive], document: &mut Document, notes: &mu
         .filter(|directive| directive.is("server"))
         .map(|directive| (directive, stream.within(directive.block())))
         .collect();
-    // Of several servers with one address, nginx chooses by `server_name`.
+    // nginx chooses by `server_name` among several servers with the same address.
     let mut uses: BTreeMap<String, usize> = BTreeMap::new();
     for bind in servers.iter().flat_map(|(directive, _)| binds(directive)) {
         *uses.entry(bind).or_default() += 1;
@@ -142,7 +142,7 @@ fn server<'a>(
     Ok(())
 }
 
-/// A listener for each kind of `listen`, with its first directive.
+/// A listener for each kind of `listen`, with the first directive of the kind.
 fn listeners<'a>(
     directive: &'a Directive,
     listens: &[&'a Directive],
@@ -211,7 +211,7 @@ fn by_name<'a>(
     }
 }
 
-/// TLS of a listener. Errors: it asks for client certificates, and nothing says whose.
+/// The TLS settings of a listener. Errors: it asks for client certificates without naming their CAs.
 fn terminated<'a>(
     scope: &Scope<'a>,
     document: &mut Document,

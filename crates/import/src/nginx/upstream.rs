@@ -27,13 +27,13 @@ pub(super) struct Target {
     pub action: Action,
     /// The replacement of the location's prefix, if the URL has a path.
     pub uri: Option<String>,
-    /// `$proxy_host`; `None`: shares differ.
+    /// `$proxy_host`; `None`: the shares differ.
     pub authority: Option<String>,
-    /// nginx's default of `Host`; `None`: shares differ, and have their own.
+    /// nginx's default of `Host`; `None`: the shares differ, and each sets its own.
     pub host: Option<String>,
 }
 
-/// The target of a `proxy_pass` or `grpc_pass`. Errors: the reason why there is none, and what to do.
+/// The target of a `proxy_pass` or `grpc_pass`. Errors: the reason why it has no counterpart, and what to do.
 pub(super) fn target(
     module: Module,
     directive: &Directive,
@@ -45,7 +45,7 @@ pub(super) fn target(
 ) -> Result<Target, String> {
     let known = Known { set: scope.variables.clone(), ..Known::default() };
     let mut address = resolved(directive.arg(), &known);
-    // These repeat the request's own path.
+    // These variables stand for the request's own path.
     for own in ["${request_uri}", "${uri}${is_args}${args}", "${uri}"] {
         address = address.strip_suffix(own).map(str::to_owned).unwrap_or(address);
     }
@@ -70,7 +70,7 @@ pub(super) fn target(
     Ok(Target { action: Action::Service(service), uri, authority: Some(authority), host: Some(host) })
 }
 
-/// The target of a variable of `split_clients`. `one`: the service of an address.
+/// The target of a `split_clients` variable. `one`: returns the service of an address.
 fn divided(
     module: Module,
     address: &str,
@@ -178,7 +178,7 @@ fn one(
     }
     let authority = if host.starts_with("unix:") { "localhost".to_owned() } else { host };
     let uri = (!uri.is_empty()).then(|| uri.to_owned());
-    // All servers of a group share the group's name, so a retry at another server may keep it.
+    // All servers of a group get the group's name, so a retry at another server may keep it.
     let host = match group.is_some() || authority == "localhost" {
         true => authority.replace('{', "{{").replace('}', "}}"),
         false => "{upstream}".to_owned(),
@@ -186,7 +186,7 @@ fn one(
     Ok(One { service: document.service(service), uri, authority, host })
 }
 
-/// The service of a `proxy_pass` in `stream`. Errors: the reason why there is none.
+/// The service of a `proxy_pass` in `stream`. Errors: the reason why it has no counterpart.
 pub(super) fn stream_service(
     to: &str,
     at: &Directive,
@@ -223,7 +223,7 @@ pub(super) fn stream_service(
     Ok(document.service(service))
 }
 
-/// The scheme of the service's servers, and the rest of an address.
+/// Determines the scheme for the service's servers, and returns the rest of the address.
 fn scheme_of(module: Module, address: &str) -> Result<(&'static str, &str), String> {
     match (module, address.split_once("://")) {
         (Module::Proxy, Some(("http", rest))) | (Module::Grpc, Some(("grpc", rest))) => Ok(("http", rest)),
@@ -247,12 +247,12 @@ fn default_port(scheme: &str) -> u16 {
     if scheme == "https" { 443 } else { 80 }
 }
 
-/// Whether servers with this scheme speak other protocols than HTTP.
+/// Whether servers with this scheme use other protocols than HTTP.
 fn is_stream(scheme: &str) -> bool {
     matches!(scheme, "tcp" | "tls")
 }
 
-/// A server's URL; those of streams need a port of their own. Errors: not a valid address.
+/// A server's URL; servers of streams must specify a port. Errors: not a valid address.
 pub(crate) fn url(scheme: &str, address: &str, port: u16) -> Result<String, String> {
     if let Some(path) = address.strip_prefix("unix:") {
         if matches!(scheme, "https" | "tls") {

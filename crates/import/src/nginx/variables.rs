@@ -1,4 +1,4 @@
-//! nginx's variables as Weir's.
+//! Translation of nginx's variables to Weir's.
 
 use std::collections::BTreeMap;
 
@@ -53,10 +53,10 @@ pub(super) fn pieces(text: &str) -> Vec<Piece> {
     pieces
 }
 
-/// Substitutes known variables, repeatedly where they refer to each other.
+/// Substitutes known variables, repeatedly if their values contain other variables.
 pub(super) fn resolved(text: &str, known: &Known) -> String {
     let mut text = text.to_owned();
-    // Variables may refer to each other endlessly, or grow a text exponentially.
+    // Limits for variables that refer to each other endlessly or grow the text exponentially.
     const DEEPEST: usize = 8;
     const LONGEST: usize = 64 * 1024;
     for _ in 0..DEEPEST {

@@ -1,5 +1,7 @@
 //! HAProxy's rules and servers.
 
+mod tcp;
+
 use super::{assert_all, assert_settings, translated};
 use weir_import::Kind;
 

@@ -1,6 +1,6 @@
 //! `split_clients` of nginx.
 
-use super::assert_all;
+use crate::assert_all;
 use weir_import::Kind;
 
 fn text(key: &str, values: &str, location: &str) -> String {

@@ -1,6 +1,6 @@
 //! nginx's `stream`: connections of other protocols.
 
-use super::{assert_all, translated};
+use crate::{assert_all, translated};
 use weir_import::Kind;
 
 /// A `stream` with a group `g` and this server.

@@ -1,16 +1,16 @@
-//! Settings that nginx has per server or location, and Weir per listener.
+//! Switches that apply per server or location in nginx, but per listener in Weir.
 
 use crate::model::Table;
 use crate::note::Notes;
 use weir_syntax::nginx::{Directive, Scope};
 
-/// Directives that are off by default; the listener's key and its value for `on`.
+/// Directives that are off by default, with the listener's key and its value for `on`.
 const SWITCHES: [(&str, &str, &str); 2] = [
     ("underscores_in_headers", "underscores_in_headers", "pass"),
     ("proxy_ignore_client_abort", "half_close", "serve"),
 ];
 
-/// Sets what all servers of a listener turn on, and reports a server or location that differs.
+/// Sets the switches that all servers of a listener turn on, and reports each server or location that differs.
 pub(super) fn switches(name: &str, servers: &[&Scope<'_>], settings: &mut Table, notes: &mut Notes) {
     for (switch, key, value) in SWITCHES {
         let is_set = servers.iter().all(|server| server.find(switch).is_some_and(is_on));

@@ -1,6 +1,6 @@
 //! HAProxy's `mode tcp`: connections of other protocols.
 
-use super::{assert_all, translated};
+use crate::{assert_all, translated};
 use weir_import::Kind;
 
 /// A frontend in `mode tcp` with these lines, and two backends.
