@@ -1,4 +1,4 @@
-//! Drains: of a worker, from accepting connections to its end, and of one listener's clients.
+//! Drains: of a worker, from the last accept to its exit, and of one listener's clients.
 
 use crate::config::document::Timeouts;
 use std::time::{Duration, Instant};
@@ -9,17 +9,17 @@ pub(crate) enum Drain {
     /// The worker accepts connections.
     #[default]
     No,
-    /// Another process accepts in this one's place. Idle connections close; exchanges and tunnels may continue until
-    /// `until`.
+    /// Another process has replaced this one and accepts connections. Idle connections close; exchanges and tunnels may
+    /// continue until `until`.
     Replaced { until: Instant },
-    /// The process ends. Tunnels without traffic close, too.
+    /// The process is stopping. Tunnels without traffic close, too.
     Stopping { until: Instant },
 }
 
 /// The cause of a drain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
-    /// Another process has taken this one's place.
+    /// Another process has replaced this one.
     Replaced,
     /// The process received a signal to stop: SIGTERM or SIGINT.
     Stopped,
@@ -28,7 +28,7 @@ pub(crate) enum Why {
 }
 
 impl Drain {
-    /// The state from `now` on; `None` if it does not change.
+    /// The state after `why` at `now`; `None` if it does not change.
     pub(crate) fn next(self, why: Why, now: Instant, timeouts: &Timeouts) -> Option<Self> {
         let soon = now + timeouts.drain;
         match (self, why) {
@@ -46,7 +46,7 @@ impl Drain {
         self != Self::No
     }
 
-    /// The time at which the worker aborts all that is left.
+    /// The time at which the worker aborts all remaining connections.
     pub(crate) fn until(self) -> Option<Instant> {
         match self {
             Self::No => None,
@@ -54,7 +54,7 @@ impl Drain {
         }
     }
 
-    /// The part that concerns each client.
+    /// The drain of each client's connection.
     pub(crate) fn of_client(self) -> ClientDrain {
         match self {
             Self::No => ClientDrain::No,
@@ -70,9 +70,9 @@ pub(crate) enum ClientDrain {
     /// The connection may have further requests.
     #[default]
     No,
-    /// Its listener is gone, or another process accepts in this one's place: it closes after a response, or when idle.
+    /// Its listener was removed, or another process has replaced this one: it closes after a response, or when idle.
     Leaving,
-    /// The process ends. Tunnels without traffic close, too.
+    /// The process is stopping. Tunnels without traffic close, too.
     Stopping,
 }
 

@@ -1,4 +1,4 @@
-//! gRPC over HTTP/2: its requests, and the status that its responses carry in trailers.
+//! gRPC over HTTP/2: its requests, and the status in the trailers of its responses.
 //!
 //! Source: "gRPC over HTTP2" and "HTTP to gRPC Status Code Mapping" of the gRPC project.
 
@@ -15,9 +15,9 @@ use weir_http2::grpc::{
 /// A call: a request with its deadline, and the status of its response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Call {
-    /// The time that the client gives it, from `grpc-timeout`.
+    /// The client's timeout, from `grpc-timeout`.
     pub within: Option<Duration>,
-    /// The status of the response, once the gateway has it.
+    /// The status of the response, once received.
     pub status: Option<Status>,
 }
 
@@ -31,18 +31,18 @@ pub(crate) fn is_call(head: &RequestHead, buf: &[u8]) -> bool {
 }
 
 impl Call {
-    /// The call of a request that is one.
+    /// The call of a request for which [`is_call`] returned true.
     pub(crate) fn of(head: &RequestHead, buf: &[u8]) -> Self {
         let within = value(&head.fields, buf, b"grpc-timeout").and_then(timeout);
         Self { within, status: None }
     }
 
-    /// Notes the status in the fields of a response that has no body.
+    /// Records the status in the fields of a response without a body.
     pub(crate) fn note_fields(&mut self, fields: &[Field], buf: &[u8]) {
         self.status = value(fields, buf, STATUS).map(Status::read).or(self.status);
     }
 
-    /// Notes the status in the lines of trailers.
+    /// Records the status in the lines of trailers.
     pub(crate) fn note_trailers(&mut self, lines: &[u8]) {
         let status = lines.split(|byte| *byte == b'\n').find_map(|line| {
             let colon = line.iter().position(|byte| *byte == b':')?;
@@ -53,7 +53,7 @@ impl Call {
 }
 
 impl Status {
-    /// The status of a call that the gateway ends with this HTTP status.
+    /// The status of a call to which the gateway responds with this HTTP status.
     pub(crate) fn of_http(status: u16) -> Self {
         Self(match status {
             400 => INTERNAL,
@@ -67,7 +67,7 @@ impl Status {
         })
     }
 
-    /// The HTTP status of the same meaning, for the rules of ejection.
+    /// The HTTP status with the same meaning, for the ejection of servers.
     pub(crate) fn as_http(self) -> u16 {
         match self.0 {
             UNAVAILABLE => 503,
@@ -95,7 +95,7 @@ impl Status {
     }
 }
 
-/// Appends a message for `grpc-message`: characters other than printable ASCII in percent-encoding.
+/// Appends a `grpc-message`, with characters other than printable ASCII percent-encoded.
 pub(crate) fn write_message(message: &[u8], out: &mut Vec<u8>) {
     for byte in message.trim_ascii() {
         match byte {

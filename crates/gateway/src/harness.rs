@@ -1,4 +1,4 @@
-//! A worker over any net, without threads and signals, for simulations and benches.
+//! A worker over any [`Net`], without threads and signals, for simulations and benchmarks.
 
 pub use crate::config::Role;
 use crate::config::document::{Config, WhenFull};
@@ -25,15 +25,15 @@ pub struct WorkerHarness<N: Net> {
     worker: Worker<N>,
     events: Events,
     lines: Receiver<Entry>,
-    /// Look-ups in its stores during turns.
+    /// Lookups in the worker's stores during turns.
     look_ups: u64,
     /// Buffers of whole access log lines; `None`: no access log.
     access: Option<Receiver<Vec<u8>>>,
-    /// Messages from the other workers; `None`: there are no others.
+    /// Messages from the other workers; `None` if it is the only worker.
     mailbox: Option<Mailbox<Control<N>>>,
 }
 
-/// A message to a worker, from another one or from control threads.
+/// A message to a worker, from another worker or a control thread.
 #[derive(Debug)]
 pub struct Message<N: Net>(Control<N>);
 
@@ -65,11 +65,11 @@ pub struct LeakCheck {
 pub struct StreamCheck {
     /// Streams that are not released.
     pub streams: usize,
-    /// Received bytes for which the peer has had no credit.
+    /// Received bytes for which the gateway has not yet returned credit to the peer.
     pub held: u64,
 }
 
-/// A configuration with TLS from memory, for a worker.
+/// A compiled configuration for a worker, with TLS settings from memory.
 #[derive(Clone, Debug)]
 pub struct Bound {
     snapshot: Snapshot,
@@ -104,7 +104,7 @@ impl Bound {
         Ok(Self { limits: Arc::new(SharedLimits::new(&snapshot)), snapshot })
     }
 
-    /// Continues `before` as its next configuration, with its upstream TLS sessions, limit state and overrides.
+    /// Inherits the upstream TLS sessions, limit state and overrides of `before`, as after a reload.
     #[must_use]
     pub fn after(mut self, before: &Self) -> Self {
         for service in &mut self.snapshot.services {
@@ -145,20 +145,20 @@ impl Bound {
 const MOST_BUFFERS: usize = 1024;
 
 impl<N: Net> Message<N> {
-    /// Adopt another configuration of the same listeners.
+    /// Adopts another configuration of the same listeners.
     pub fn adopt(bound: &Bound) -> Self {
         let (snapshot, limits) = (Arc::new(bound.snapshot.clone()), Arc::clone(&bound.limits));
         Self(Control::Adopt(Arc::new(Adoption::new(snapshot, limits, None)), Vec::new()))
     }
 
-    /// Drain, or stop at once.
+    /// Begins a drain, or stops immediately.
     pub fn stop(stop: Stop) -> Self {
         Self(Control::Stop(stop))
     }
 }
 
 impl<N: Net> WorkerHarness<N> {
-    /// A worker for the listeners of the configuration, in their order. Errors: the net refuses a listener.
+    /// A worker for the listeners of the configuration, in their order. Errors: the net rejects a listener.
     pub fn new(net: N, bound: Bound, listeners: Vec<N::Listener>) -> io::Result<Self> {
         let (journal, lines) = Journal::kept();
         let log = Log::new(journal, net.now());
@@ -177,7 +177,7 @@ impl<N: Net> WorkerHarness<N> {
         Self { access: Some(buffers), ..self }
     }
 
-    /// Look-ups of connections, exchanges, services and servers in its turns so far; 0 in release builds.
+    /// Lookups of connections, exchanges, services and servers in all turns so far; 0 in release builds.
     pub fn look_ups(&self) -> u64 {
         self.look_ups
     }
@@ -192,8 +192,8 @@ impl<N: Net> WorkerHarness<N> {
         String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect()
     }
 
-    /// Several workers with common limits, one for each net and its listeners. Errors: as [`WorkerHarness::new`], or
-    /// the process has no descriptor left for a mailbox.
+    /// Several workers that share limits, one for each net with its listeners. Errors: as [`WorkerHarness::new`], or no
+    /// descriptor is left for a mailbox.
     pub fn several(parts: Vec<(N, Vec<N::Listener>)>, bound: &Bound) -> io::Result<Vec<Self>> {
         let mut mailboxes = Vec::new();
         let mut all = Vec::new();
@@ -214,7 +214,7 @@ impl<N: Net> WorkerHarness<N> {
     }
 
     /// Waits for events and handles them: one turn. Errors: the net failed.
-    // Never inlined: the bench counts the instructions of this function.
+    // Never inlined: a benchmark counts the instructions of this function.
     #[inline(never)]
     pub fn turn(&mut self) -> io::Result<()> {
         let before = keys::look_ups();
@@ -242,12 +242,12 @@ impl<N: Net> WorkerHarness<N> {
         self.worker.control(message.0);
     }
 
-    /// Begins a drain, or stops at once.
+    /// Begins a drain, or stops immediately.
     pub fn stop(&mut self, stop: Stop) {
         self.worker.control(Control::Stop(stop));
     }
 
-    /// Whether a stop is complete, so that the worker can be dropped.
+    /// Whether the drain or stop is complete, so that the worker can be dropped.
     pub fn is_drained(&mut self) -> bool {
         self.worker.is_drained()
     }
@@ -266,12 +266,12 @@ impl<N: Net> WorkerHarness<N> {
         &self.worker.core.counters
     }
 
-    /// Bytes of incomplete heads, counted at each parse.
+    /// Bytes of incomplete heads, summed over all parses: the work of parsing heads repeatedly.
     pub fn parsed_in_vain(&self) -> u64 {
         self.worker.core.in_vain
     }
 
-    /// The streams of the client at this address, or at this address according to a PROXY protocol header. `None`: it
+    /// The streams of the client at this address, which a PROXY protocol header may have reported. `None`: the client
     /// has no HTTP/2 connection.
     pub fn streams_of(&self, client: SocketAddr) -> Option<StreamCheck> {
         let clients = &self.worker.clients;

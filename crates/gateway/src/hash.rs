@@ -1,6 +1,6 @@
 //! A hash that is the same in every worker, process and version, for server IDs and request keys.
 
-/// FNV-1a, with a finish that spreads similar inputs.
+/// FNV-1a, with a finalizer that spreads similar inputs.
 pub(crate) fn hash_of(bytes: &[u8]) -> u64 {
     let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
     mix(bytes.iter().fold(0xcbf2_9ce4_8422_2325, fold))

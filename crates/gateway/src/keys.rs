@@ -1,15 +1,15 @@
-//! Typed keys: a client's key cannot index upstream connections.
+//! Typed keys, so that the key of a client cannot index upstream connections.
 
 use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
 use weir_reactor::{Key, Slab};
 
-/// A kind of indexed values.
+/// A kind of values in a [`Store`].
 pub(crate) trait Kind {
     /// The tag that marks keys of this kind in the poller and the timers.
     const TAG: u8;
-    /// The internal error of a value that must exist and does not.
+    /// The internal error for a value that must exist, but is missing.
     const MISSING: &str;
 }
 
@@ -64,9 +64,9 @@ impl Kind for OfServer {
     const MISSING: &str = "a missing server";
 }
 
-/// The tag of listeners, which have no slab.
+/// The tag of listeners, which are in no [`Store`].
 pub(crate) const FRONTEND: u8 = 5;
-/// The tag of the timers of listeners that are gone.
+/// The tag of the timers of removed listeners.
 pub(crate) const LEAVING: u8 = 9;
 
 pub(crate) type ClientId = Id<OfClient>;
@@ -121,20 +121,20 @@ thread_local! {
     static MISSING: Cell<Option<&'static str>> = const { Cell::new(None) };
 }
 
-/// The internal error of a value of this thread's stores that was missing since the last call.
+/// The internal error for a value that was missing in this thread's stores since the last call.
 #[inline]
 pub(crate) fn take_missing() -> Option<&'static str> {
     MISSING.take()
 }
 
-/// Notes the lack of something that cannot be missing: the worker reports it at the end of the turn.
+/// Records that a value is missing that must exist; the worker reports it at the end of the turn.
 #[cold]
 pub(crate) fn note_missing(what: &'static str) {
     debug_assert!(false, "{what}");
     MISSING.set(Some(what));
 }
 
-/// Look-ups of this thread in all stores; 0 in release builds.
+/// Lookups by this thread in all stores; 0 in release builds.
 pub(crate) fn look_ups() -> u64 {
     LOOK_UPS.get()
 }

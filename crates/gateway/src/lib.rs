@@ -1,13 +1,13 @@
 //! The HTTP pass-through gateway: listeners, exchanges, pools, upstreams.
 //!
-//! One worker per core owns everything a request touches, so nothing is shared or locked on its path:
+//! One worker per core owns everything that a request touches, so its path has no shared state and no locks:
 //! `socket -> [TLS] -> head -> framing decided once -> pool (or dial) -> [TLS] -> upstream`, and back. Both directions
 //! stream, with back-pressure from the receiving side to the sending side.
 //!
 //! A client's connection (`downstream`), a request with its response (`exchange`) and a connection to a server
-//! (`upstream`) refer to each other by key alone. A `worker` carries out each step that concerns more than one of them.
-//! `process` is everything around the workers: start, reload, upgrade. `config` has values without state, and `limits`
-//! the state of the limits on clients and servers.
+//! (`upstream`) refer to each other only by key. A `worker` performs each step that involves more than one of them.
+//! `process` surrounds the workers: start, reload, upgrade. `config` contains values without state, and `limits` the
+//! state of the limits on clients and servers.
 
 pub mod harness;
 
@@ -23,8 +23,8 @@ mod hash;
 mod heads;
 mod health;
 mod keys;
-mod latencies;
 mod limits;
+mod log_fields;
 mod mirror;
 mod observe;
 mod plan;
@@ -38,6 +38,7 @@ mod tunnel;
 mod upstream;
 mod variables;
 mod worker;
+mod worker_latencies;
 
 pub use config::document::{self, Config, Timeouts};
 pub use config::{

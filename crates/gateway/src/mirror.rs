@@ -1,4 +1,4 @@
-//! Copies of requests for a second service, whose responses the gateway drops.
+//! Copies of requests for a second service; the gateway drops the responses.
 
 use crate::config::MirrorTo;
 use crate::keys::{ServerId, ServiceId, UpstreamId};
@@ -21,7 +21,7 @@ pub(crate) struct Mirror {
 pub(crate) struct MirrorResponse {
     pub status: u16,
     pub body: BodyDecoder,
-    /// Whether the connection may carry another request after it.
+    /// Whether the connection is reusable after the response.
     pub persists: bool,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct MirrorResponse {
 pub(crate) struct Copied {
     pub service: ServiceId,
     pub server: ServerId,
-    /// The head as the server receives it.
+    /// The head as sent to the server.
     pub head: Vec<u8>,
     /// The body without framing.
     pub body: Vec<u8>,
@@ -62,11 +62,11 @@ pub(crate) enum Fate {
     NoMemory,
     /// The gateway was draining.
     Drained,
-    /// The request asks for a switch of protocols.
+    /// The request asks to switch protocols.
     Upgrade,
 }
 
-/// All fates by their names, in the order of the enum.
+/// The names of all fates, in the order of the enum.
 pub(crate) const FATES: [&str; 10] = [
     "answered",
     "too_large",
@@ -81,7 +81,7 @@ pub(crate) const FATES: [&str; 10] = [
 ];
 
 impl Copied {
-    /// Appends part of the body, up to one byte beyond the limit, which marks the body as too large.
+    /// Appends part of the body, up to one byte beyond the limit: that byte marks the body as too large.
     pub(crate) fn take(&mut self, data: &[u8]) {
         let room = (self.max_body + 1).saturating_sub(self.body.len());
         self.body.extend_from_slice(&data[..data.len().min(room)]);
@@ -101,7 +101,7 @@ impl Copied {
 }
 
 impl MirrorTo {
-    /// Whether to copy a request; `drawn` is a random number.
+    /// Whether to copy a request; `drawn` is uniformly random.
     pub(crate) fn takes(&self, drawn: u64) -> bool {
         (drawn >> 11) as f64 / ((1_u64 << 53) as f64) < self.share
     }

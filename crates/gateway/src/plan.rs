@@ -1,13 +1,13 @@
-//! One worker's view of the configuration.
+//! The configuration with one worker's IDs and counters.
 
 use crate::config::document::AmbiguousPaths;
 use crate::config::{Conditions, Network, Policy, Redirect, Route, Snapshot, Wanted};
 use crate::heads::imitations::reads_as;
 use crate::keys::ServiceId;
-use crate::latencies::RouteLatencies;
 use crate::limits::SharedLimits;
 use crate::observe::Measured;
 use crate::route::{Edits, Routes, is_ambiguous, is_unusual};
+use crate::worker_latencies::RouteLatencies;
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(crate) enum Among {
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub snapshot: Arc<Snapshot>,
-    /// The state of its limits.
+    /// The state of the snapshot's limits.
     pub limits: Arc<SharedLimits>,
     /// The IDs of the services, in the order of [`Snapshot::services`].
     pub services: Vec<ServiceId>,
@@ -70,7 +70,7 @@ impl Plan {
         }
     }
 
-    /// The redirect of all requests to a listener, if it has one. ACME challenges are exempt.
+    /// The redirect of all requests on a listener, if it has one. The caller exempts ACME challenges.
     #[inline]
     pub(crate) fn redirect(&self, listener: &str) -> Option<&Redirect> {
         let redirects = &self.snapshot.redirects;
@@ -120,8 +120,7 @@ impl Plan {
     }
 }
 
-/// Whether a request, whose head was parsed from `buf`, fulfils a route's conditions. `client` is `None` on a Unix
-/// socket.
+/// Whether a request fulfils a route's conditions. Its head was parsed from `buf`. `client` is `None` on a Unix socket.
 fn fits_conditions(
     conditions: &Conditions,
     head: &RequestHead,

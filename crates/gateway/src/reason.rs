@@ -1,4 +1,4 @@
-//! Reasons for early ends of exchanges and connections: one enum for the log, the counters and the response.
+//! Reasons why exchanges and connections end early: one enum for the log, the counters and the response.
 
 mod hint;
 
@@ -10,7 +10,7 @@ use weir_preface::hello::HelloError;
 use weir_preface::proxy::ProxyError;
 use weir_transport::Fault;
 
-/// The reason for an early end. The name says who caused it.
+/// The reason for an early end. Its name shows which side caused it.
 #[derive(Debug)]
 pub enum Reason {
     /// The client's request is invalid. The rule, if any, is the one that a listener could relax to accept the request.
@@ -25,7 +25,7 @@ pub enum Reason {
     AmbiguousPath,
     /// The host of the request belongs to another certificate, or to a service that gets its connections undecrypted.
     Misdirected,
-    /// A late request on a connection of a listener that a reload has removed or changed: its route's service is gone, too.
+    /// A reload has removed or changed the listener of the connection, and removed the service of the request's route.
     ListenerGone,
     /// `CONNECT`: this gateway opens no tunnels.
     ConnectMethod,
@@ -53,11 +53,11 @@ pub enum Reason {
     ClientDenied,
     /// The client has reached its maximum number of connections.
     TooManyConnections,
-    /// Too many handshakes were unfinished, or more arrived than the cores could complete, and this one was dropped.
+    /// The gateway dropped this handshake: too many were unfinished, or more arrived than the cores could complete.
     TooManyHandshakes,
-    /// The client has exceeded its request rate; the time until its next request may be sent.
+    /// The client has exceeded its request rate, and may send its next request after this time.
     RateLimited(Duration),
-    /// The client sent this server name, which no service has.
+    /// The client sent this server name, which no passthrough service accepts.
     UnknownName(String),
     /// The client did not begin with a ClientHello on a listener with passthrough.
     BadHello(HelloError),
@@ -69,9 +69,9 @@ pub enum Reason {
     ClientClosed,
     /// The client reset the stream of its request.
     ClientReset,
-    /// The client broke a rule of HTTP/2, or spent a budget against abuse, so that its connection ended.
+    /// The client violated HTTP/2, or exceeded a limit against abuse, so the gateway closed its connection.
     BadHttp2(ConnectionError),
-    /// The client broke a rule of HTTP/2 on one stream.
+    /// The client violated HTTP/2 on one stream.
     BadStream(StreamError),
     /// The client stopped reading its response.
     ClientStalled,
@@ -81,17 +81,17 @@ pub enum Reason {
     ResponseOverdue,
     /// All servers of the service are down or drained.
     NoServer,
-    /// All servers have their maximum number of connections in use, and too many requests wait already.
+    /// All servers are at their maximum number of connections, and the maximum number of requests waits already.
     QueueFull,
-    /// All servers had their maximum number of connections in use for too long.
+    /// All servers were at their maximum number of connections for too long.
     QueueTimeout,
     /// The process has no descriptor for a connection to a server.
     NoDescriptors,
-    /// Connections have reached their memory limit, and the request would have to be buffered.
+    /// Connections have reached their memory limit, and this request needs buffering.
     NoMemory,
     /// The upstream could not be reached.
     UpstreamConnect(Fault),
-    /// The upstream's TLS failed: not trusted, not TLS, or an alert.
+    /// The upstream's TLS failed: an untrusted certificate, no TLS, or an alert.
     UpstreamTls(Fault),
     /// The upstream did not accept the connection in time.
     UpstreamConnectTimeout,
@@ -103,11 +103,11 @@ pub enum Reason {
     UpstreamTruncated,
     /// The upstream reset the request's stream.
     UpstreamReset(ErrorCode),
-    /// The upstream began to close the connection before it processed the request.
+    /// The upstream began to close the connection without having processed the request.
     UpstreamGoAway,
-    /// The upstream broke a rule of HTTP/2, so that its connection ended.
+    /// The upstream violated HTTP/2, so the gateway closed its connection.
     BadUpstreamHttp2(ConnectionError),
-    /// The upstream broke a rule of HTTP/2 in its response.
+    /// The upstream violated HTTP/2 in its response.
     BadUpstreamStream(StreamError),
     /// The upstream did not agree to speak HTTP/2.
     NotHttp2,
@@ -120,9 +120,9 @@ pub enum Reason {
     UpstreamStray(usize),
     /// The upstream sent too many interim responses, or too many bytes of them.
     TooManyInterims,
-    /// The upstream switched protocols without being asked.
+    /// The upstream switched protocols although the request did not ask for it.
     UpstreamSwitched,
-    /// The upstream responded to a request for a WebSocket with success, and did not switch protocols.
+    /// The upstream responded to a WebSocket request with success, but did not switch protocols.
     NotSwitched,
     /// The whole exchange took too long.
     ExchangeTimeout,
@@ -141,8 +141,8 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// The status for the client, if no response has started. `None` if the client is gone, or could not read a
-    /// response.
+    /// The status for the client, if no response has started. `None` if the client has disconnected, or could not parse
+    /// a response.
     pub fn status(&self) -> Option<u16> {
         Some(match self {
             Self::NotTls | Self::BadMaxForwards | Self::AmbiguousPath | Self::UnderscoreInName => 400,
@@ -271,7 +271,7 @@ impl Reason {
         }
     }
 
-    /// The server's failure, if this is one. Repeated failures may eject the server for a while.
+    /// The failure of the server, if it caused the end. Repeated failures may eject the server for a while.
     pub(crate) fn failure(&self) -> Option<Failure> {
         match self {
             Self::UpstreamConnect(_)
@@ -441,7 +441,7 @@ mod tests {
     use super::CODES;
     use std::collections::BTreeSet;
 
-    /// docs/gateway/reasons.md defines each reason, docs/OPERATING.md has the response to it.
+    /// docs/gateway/reasons.md must define each reason, and docs/OPERATING.md must explain the response to it.
     #[test]
     fn every_reason_is_documented() {
         let meanings = include_str!("../../../docs/gateway/reasons.md");
@@ -449,7 +449,7 @@ mod tests {
             include_str!("../../../docs/OPERATING.md").split_once("## Response to each reason").unwrap();
         let (own, _) = include_str!("reason.rs").split_once("mod tests").unwrap();
         let rules = include_str!("../../http1/src/error.rs");
-        // Reasons for invalid responses are in the line's detail.
+        // The detail of a log line explains invalid responses, so the documents need not list them.
         let (requests, rest) = rules.split_once("impl ResponseError").unwrap();
         let (_, bodies) = rest.split_once("impl BodyError").unwrap();
         let mut seen = BTreeSet::new();

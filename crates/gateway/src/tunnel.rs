@@ -1,5 +1,5 @@
-//! Tunnels, which forward bytes both ways unparsed: after a protocol switch, for TLS passthrough, for listeners of other
-//! protocols than HTTP, and for the floor target.
+//! Tunnels, which forward bytes both ways unparsed: after a protocol switch, for TLS passthrough, for listeners of
+//! protocols other than HTTP, and for `Role::Tunnel`.
 
 use crate::exchange::{RequestLine, Times};
 use crate::keys::{ClientId, ServerId, ServiceId, UpstreamId};
@@ -18,10 +18,10 @@ pub(crate) struct Tunnel {
     pub origin: Origin,
 }
 
-/// The event that began a tunnel.
+/// The origin of a tunnel.
 #[derive(Debug)]
 pub(crate) enum Origin {
-    /// A connection that is forwarded undecrypted.
+    /// A TLS connection that the gateway forwards undecrypted.
     Passed,
     /// A request that switched protocols. Its response has a line in the access log.
     Request(RequestLine, Times),
@@ -32,10 +32,10 @@ pub(crate) enum Origin {
 /// The state of a connection to a listener with `tcp`.
 #[derive(Debug)]
 pub(crate) struct TcpConnection {
-    /// The part of its line in the access log that is known at its start; `None`: there is no log.
+    /// The part of its access log line that is known at the start; `None`: no access log.
     pub entry: Option<Entry>,
     pub times: Times,
-    /// Bytes from the client and to it, without TLS.
+    /// Bytes from and to the client, without TLS.
     pub received: u64,
     pub sent: u64,
     /// The server of the last attempt.
@@ -46,16 +46,16 @@ pub(crate) struct TcpConnection {
     pub failed: [Option<ServerId>; MOST_OTHERS],
 }
 
-/// The maximum number of further servers to try for one connection: each may take the full connect timeout.
+/// The maximum number of further servers to try for one connection: each attempt may take the full connect timeout.
 const MOST_OTHERS: usize = 2;
 
 impl Tunnel {
-    /// Both connections.
+    /// The client's connection and the server's.
     pub(crate) fn ends(&self) -> (ClientId, UpstreamId) {
         (self.client, self.upstream)
     }
 
-    /// The state of a connection to a listener with `tcp`, if this is one.
+    /// The state of a connection to a listener with `tcp`; `None` for other tunnels.
     pub(crate) fn tcp_mut(&mut self) -> Option<&mut TcpConnection> {
         match &mut self.origin {
             Origin::Tcp(connection) => Some(connection),
@@ -63,7 +63,7 @@ impl Tunnel {
         }
     }
 
-    /// The server of the last attempt to reach one, if the tunnel may have several.
+    /// The server of the last attempt; `None` for tunnels that do not retry.
     pub(crate) fn last_server(&self) -> Option<ServerId> {
         match &self.origin {
             Origin::Tcp(connection) => connection.server,
@@ -71,7 +71,7 @@ impl Tunnel {
         }
     }
 
-    /// The times of its steps, if they are known.
+    /// The times of the tunnel's steps, if known.
     pub(crate) fn times(&self) -> Option<Times> {
         match &self.origin {
             Origin::Passed => None,
@@ -90,25 +90,25 @@ impl Tunnel {
 }
 
 impl TcpConnection {
-    /// A connection that was accepted at `accepted` and gets a server now.
+    /// A connection that was accepted at `accepted`, and starts its first attempt at `now`.
     pub(crate) fn new(entry: Option<Entry>, accepted: Instant, now: Instant) -> Self {
         let times = Times::new(accepted, now, now);
         Self { entry, times, received: 0, sent: 0, server: None, retries: 0, failed: [None; MOST_OTHERS] }
     }
 
-    /// Notes that an attempt has failed. Returns whether another server may be tried.
+    /// Records a failed attempt. Returns whether the gateway may try another server.
     pub(crate) fn note_failed(&mut self, server: ServerId) -> bool {
         let free = self.failed.iter_mut().find(|failed| failed.is_none());
         free.map(|free| *free = Some(server)).is_some()
     }
 
-    /// Notes the start of an attempt.
+    /// Records the start of an attempt.
     pub(crate) fn note_attempt(&mut self, server: ServerId, now: Instant) {
         self.server = Some(server);
         (self.times.attempt, self.times.reached, self.times.connected) = (now, None, None);
     }
 
-    /// Notes that the server's connection is established; `is_open`: no handshake follows, or it is done.
+    /// Records that the server's connection is established; `is_open`: its handshake is complete, or it has none.
     pub(crate) fn note_connected(&mut self, is_open: bool, now: Instant) {
         match is_open {
             true => self.times.connected = Some(now),

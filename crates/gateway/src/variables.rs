@@ -1,6 +1,6 @@
-//! Texts with variables: `{name}`, and `{{` for a brace.
+//! Text with variables: `{name}`, and `{{` for a brace.
 
-/// A part of a text with variables.
+/// A piece of such a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     Text(Box<str>),
@@ -8,7 +8,7 @@ pub(crate) enum Piece {
     Variable(usize),
 }
 
-/// Parses a text into its pieces. Errors: the fault, and the known variables.
+/// Parses a text into pieces. Errors: a message with the fault and the known variables.
 pub(crate) fn parse(text: &str, known: &[&str]) -> Result<Vec<Piece>, String> {
     if text.chars().any(|c| c.is_control() && c != '\t') {
         return Err(format!("invalid value {text:?}: control characters end a field"));

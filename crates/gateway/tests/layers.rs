@@ -6,18 +6,23 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module, and the paths of the crate that it may use.
-const MAY_USE: [(&str, &[&str]); 15] = [
+const MAY_USE: [(&str, &[&str]); 16] = [
     ("hash", &[]),
     ("keys", &[]),
+    // A macro, whose tokens `config` and `observe` expand differently.
+    ("log_fields", &[]),
     ("text", &[]),
     ("variables", &[]),
     ("resolve", &[]),
     ("route", &["heads::imitations", "text", "variables"]),
-    ("config", &["hash", "heads::imitations", "resolve", "route", "variables"]),
+    (
+        "config",
+        &["hash", "heads::imitations", "heads::set_cookie", "log_fields", "resolve", "route", "variables"],
+    ),
     ("reason", &["config"]),
     ("limits", &["config"]),
     ("deadlines", &["config", "drain", "plan", "reason"]),
-    ("observe", &["config", "grpc", "limits", "mirror", "reason", "text"]),
+    ("observe", &["config", "grpc", "limits", "log_fields", "mirror", "reason", "text", "variables"]),
     ("health", &["config", "grpc", "limits", "observe"]),
     ("admin", &["config", "heads::own", "observe", "process", "worker"]),
     // Of `admin`, the start of its threads alone.

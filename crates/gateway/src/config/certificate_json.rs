@@ -5,8 +5,8 @@ use super::served_certificates::origin_at_run_time;
 use serde_json::Value;
 use weir_tls::{Certificate, Identity};
 
-/// Loads the certificate `name` in a JSON object, and checks that its key matches. Errors: the field, and its fault. No error
-/// contains a value, which may be a key.
+/// Loads a certificate from a JSON object, and checks that its key matches. `name` is its name in errors. Errors: the
+/// field and its fault, without any value, which could be a key.
 pub(crate) fn certificate(name: &str, json: &[u8]) -> Result<Certificate, Fault> {
     let value = serde_json::from_slice(json).map_err(|error| {
         let (line, column) = (error.line(), error.column());
@@ -74,7 +74,7 @@ mod tests {
                 "key: the given PEM: no usable private key: line 6: a second",
             ),
             (body(&joined, &one.key), "chain: the given certificates: not a valid certificate: line "),
-            // Commands name no file that does not exist.
+            // A suggested command must not name a file that does not exist.
             (
                 body(&one.certificates, &encrypted),
                 "key: the given PEM: no usable private key: line 1: it is encrypted; `openssl pkey -in FILE -out FILE.plain` decrypts it",

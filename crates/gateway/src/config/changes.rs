@@ -2,7 +2,7 @@
 
 use super::Checked;
 use super::document::Route;
-use super::files::{of_certificate, of_listener, of_service};
+use super::named_files::{of_certificate, of_listener, of_service};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -70,8 +70,8 @@ fn changed<T>(
     now.len() - kept + gone
 }
 
-/// The number of changes in a list without names: 1 for two lists that differ in one entry. Equal entries have equal keys; entries
-/// with one key should be few, as they are compared with each other.
+/// The number of changes in a list without names: 1 for two lists that differ in one entry. Equal entries must have
+/// equal keys. Few entries should share a key, since each is compared with all others of its key.
 fn differing<'a, T: PartialEq, K: Eq + Hash>(
     now: &'a [T],
     before: &'a [T],
@@ -149,7 +149,7 @@ mod tests {
         }
     }
 
-    /// Regression test: each entry was compared with half of the others.
+    /// Regression test: comparing every entry with half of the others took quadratic time.
     #[test]
     fn entries_are_compared_with_those_of_their_key_alone() {
         let before: Vec<_> = (0..1000).map(|key| Entry { key, value: 1 }).collect();

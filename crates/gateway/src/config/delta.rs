@@ -1,20 +1,21 @@
-//! The services and the names of routes that differ between two snapshots, found once for all workers.
+//! The services and route names that differ between two snapshots, computed once for all workers.
 
 use super::snapshot::Snapshot;
 use std::sync::Arc;
 
-/// What a snapshot has in place of another one's. All other services are the same, with the same overrides.
+/// The differences of a new snapshot from an old one. All services that it does not list are unchanged, with the same
+/// overrides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Delta {
     /// New services, and those with other settings, servers or overrides, in the order of the new snapshot.
     pub changed: Vec<Changed>,
-    /// The places of the services that are gone, in the order of the old snapshot.
+    /// The indexes of the removed services, in the order of the old snapshot.
     pub gone: Vec<usize>,
-    /// For each name of a route, its index in the old snapshot; `None`: the names are the same.
+    /// For each route name, its index in the old snapshot; `None`: the names are the same.
     pub route_names: Option<Vec<Option<usize>>>,
 }
 
-/// The places of a service in both snapshots.
+/// The indexes of a service in both snapshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Changed {
     pub now: usize,
@@ -26,7 +27,7 @@ impl Delta {
     pub(crate) fn between(now: &Snapshot, before: &Snapshot) -> Self {
         let overridden = now.overrides.differing(&before.overrides);
         let mut delta = Self::default();
-        // Both are in the order of names.
+        // Both lists are sorted by name.
         let mut rest = before.services.iter().enumerate().peekable();
         for (at, service) in now.services.iter().enumerate() {
             while let Some((gone, _)) = rest.next_if(|(_, old)| old.name < service.name) {

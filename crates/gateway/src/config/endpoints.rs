@@ -1,5 +1,5 @@
-//! Servers that replace those of the file at run time. Reloads keep them while the file's own list is the same, and upgrades too; a
-//! restart loses them.
+//! Servers set at run time, in place of the file's. Reloads and upgrades keep them while the file's own list is
+//! unchanged; a restart loses them.
 
 use super::compile::with_endpoints;
 use super::document::{self, Config};
@@ -25,7 +25,7 @@ pub(crate) enum ServersFrom {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Endpoints {
     pub servers: Vec<document::Server>,
-    /// The fingerprint of the file's list, which these servers replace. The same in every process.
+    /// The fingerprint of the file's list that these servers replace; every process computes the same one.
     replaces: u64,
 }
 
@@ -38,7 +38,7 @@ impl Endpoints {
         Self { servers, replaces: fingerprint(&written.servers) }
     }
 
-    /// Parts of at most `most` servers, at least one.
+    /// Splits the servers into parts of at most `most`, at least one part.
     pub(crate) fn parts(&self, most: usize) -> impl Iterator<Item = Self> {
         let count = self.servers.len().div_ceil(most).max(1);
         (0..count).map(move |part| {
@@ -65,9 +65,9 @@ impl Snapshot {
 }
 
 impl Checked {
-    /// Replaces the servers of services by those in `lists`, if the file has the same list as when they were set. Servers that
-    /// `active` has keep their addresses. Returns the services of which the file has another list. Errors: a server in `lists` does not
-    /// fit the service any more, or its name does not resolve.
+    /// Replaces the servers of services with those in `lists`, unless the file's list has changed since they were set.
+    /// Servers that are also in `active` keep their addresses. Returns the services whose list in the file has changed.
+    /// Errors: a server in `lists` no longer fits the service, or its name does not resolve.
     pub(crate) fn take_endpoints(
         &mut self,
         lists: &EndpointLists,
@@ -205,7 +205,7 @@ mod tests {
         }
     }
 
-    /// An address that a name has now counts, although the name does not resolve.
+    /// A server keeps its resolved address even if its name no longer resolves.
     #[test]
     fn servers_that_stay_keep_their_addresses() {
         let file = checked("servers = 'http://127.0.0.1:1'");

@@ -30,7 +30,7 @@ pub(crate) fn endpoint(json: &[u8]) -> Result<Server, Fault> {
     parse(json, "server", |path, json| Entry(path).deserialize(json))
 }
 
-/// A text that is the same for the same server: host names are case-insensitive (RFC 4343).
+/// A text that identifies a server, with its host name in lower case, since host names are case-insensitive (RFC 4343).
 fn identity(place: &Place) -> String {
     match place {
         Place::Url(_) | Place::Stream(_) => place.to_string().to_ascii_lowercase(),
@@ -38,7 +38,7 @@ fn identity(place: &Place) -> String {
     }
 }
 
-/// The place of the value that is parsed.
+/// The position of the value being parsed.
 #[derive(Debug, Default)]
 struct Path {
     index: Cell<Option<usize>>,
@@ -120,7 +120,7 @@ impl<'de> Visitor<'de> for Entry<'_> {
     }
 }
 
-/// An object whose current field is noted in `path`.
+/// An object that records its current field in `path`.
 struct Noting<'a, A> {
     map: A,
     path: &'a Path,

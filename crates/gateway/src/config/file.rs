@@ -2,8 +2,8 @@
 
 use super::compile::{KnownCertificates, compile_with};
 use super::document::Config;
-use super::files::{Files, OnDisk, of_certificate};
 use super::finding::{Fault, Finding, Findings};
+use super::named_files::{Files, OnDisk, of_certificate};
 use super::served_certificates::ServedCertificate;
 use super::snapshot::Snapshot;
 use super::source::{self, Document, Texts, Variables};
@@ -17,7 +17,7 @@ pub struct Checked {
     pub config: Config,
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) files: Files,
-    /// Those of the files, in the order of the document; none if no listener presents them.
+    /// The certificates of the files, in the order of the document; empty if no listener presents any.
     certificates: Arc<[ServedCertificate]>,
     findings: Findings,
     /// The files that the configuration was read from; `None` if there are none.
@@ -32,7 +32,7 @@ impl Checked {
 
     /// As [`Checked::new`], but takes certificates from `previous` if their files have the same contents.
     pub fn after(config: Config, previous: Option<&Self>) -> Result<Self, Findings> {
-        // Read before the files are used: one that changes meanwhile differs at the next check.
+        // Read before the files are used, so that the next check detects a file that changes meanwhile.
         let files = Files::read(&config);
         let mut findings = Findings::default();
         let known = previous.map(|previous| previous.certificates_in(&files)).unwrap_or_default();
@@ -41,7 +41,7 @@ impl Checked {
         Ok(Self { config, snapshot: Arc::new(snapshot), files, certificates, findings, texts: None })
     }
 
-    /// The certificates of the files, in the order of the document; none if no listener presents them.
+    /// The certificates of the files, in the order of the document; empty if no listener presents any.
     pub(crate) fn certificates(&self) -> &[ServedCertificate] {
         &self.certificates
     }
@@ -55,7 +55,7 @@ impl Checked {
             .collect()
     }
 
-    /// The warnings: valid settings that are rarely meant.
+    /// The warnings: settings that are valid, but rarely intended.
     pub fn warnings(&self) -> impl Iterator<Item = &Finding> {
         self.findings.warnings()
     }
@@ -65,7 +65,8 @@ impl Checked {
         self.texts.as_ref().and_then(Texts::path)
     }
 
-    /// The files that the configuration was read from, and those that it names, with their contents at that time.
+    /// The files that the configuration was read from, and those that it names, with their contents at the time of
+    /// reading.
     pub(crate) fn on_disk(&self) -> OnDisk {
         OnDisk::new(self.texts.as_ref(), self.files.clone())
     }
@@ -163,7 +164,7 @@ mod tests {
     }
 
     /// Regression test: a value with an unset variable was also reported as invalid, and an unknown key of `[defaults]`
-    /// again for a route.
+    /// was reported again for a route.
     #[test]
     fn a_key_has_one_fault() {
         let unset = "the environment variable `WEIR_NONE` is not set: set it, or write a default as in `${WEIR_NONE:-..}`";

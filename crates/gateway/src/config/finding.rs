@@ -1,4 +1,4 @@
-//! Findings: faults of a configuration, and valid settings that are rarely meant.
+//! Findings: faults of a configuration, and settings that are valid, but rarely intended.
 
 use std::fmt;
 
@@ -21,8 +21,7 @@ pub enum Severity {
     Warning,
 }
 
-/// Advice to give the gateway's user access to a file. The author of a configuration is often another user, who can
-/// open the file.
+/// Advice to give the gateway's user access to a file. The operator often runs as another user, who can open the file.
 fn right_to_it() -> String {
     let uid = rustix::process::geteuid().as_raw();
     let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
@@ -55,7 +54,7 @@ pub struct Finding {
 pub struct Location {
     /// The file.
     pub file: String,
-    /// The line, counted from 1; `None` if no line has the key.
+    /// The line, counted from 1; `None` if no line contains the key.
     pub line: Option<usize>,
 }
 
@@ -71,7 +70,7 @@ impl Fault {
 
 impl From<Fault> for Finding {
     fn from(Fault { key, message }: Fault) -> Self {
-        // The text of rustls-webpki's error.
+        // The text of rustls-webpki's error for an X.509 version 1 certificate.
         const VERSION_1: &str = "invalid peer certificate: Other(OtherError(UnsupportedCertVersion))";
         let next = if message.contains("Permission denied (os error 13)") {
             Some(right_to_it())
@@ -100,7 +99,7 @@ impl Finding {
         }
     }
 
-    /// Its key and message: findings of one severity with the same are the same, regardless of their place.
+    /// The key and message: findings of one severity with equal ones are the same, regardless of their location.
     pub(crate) fn identity(&self) -> (&str, &str) {
         (&self.key, &self.message)
     }
@@ -111,13 +110,13 @@ impl Finding {
 }
 
 impl Findings {
-    /// Adds a fault in a known place.
+    /// Adds a fault at a known location.
     pub(super) fn fault_at(&mut self, location: Location, key: &str, message: String) {
         let fault: Finding = Fault::new(key, message).into();
         self.0.push(Finding { location: Some(location), ..fault });
     }
 
-    /// Adds a warning in a known place.
+    /// Adds a warning at a known location.
     pub(super) fn warn_at(&mut self, location: Location, key: &str, message: String, next: &str) {
         self.warn(key, message, next);
         if let Some(warning) = self.0.last_mut() {
@@ -154,7 +153,7 @@ impl Findings {
         });
     }
 
-    /// Returns the value; or adds the fault, and returns `None`.
+    /// Returns the value, or adds the fault and returns `None`.
     pub(crate) fn keep<T>(&mut self, result: Result<T, Fault>) -> Option<T> {
         result.map_err(|fault| self.fault(fault)).ok()
     }
@@ -167,8 +166,8 @@ impl Findings {
         }
     }
 
-    /// Sorts the findings by file and line, those without a line last. A finding that several routes have from one
-    /// line, as from `[defaults]`, remains once.
+    /// Sorts the findings by file and line, those without a line last. Keeps one copy of a finding that one line causes
+    /// for several routes, as in `[defaults]`.
     pub(super) fn sort(&mut self) {
         let files: Vec<_> =
             self.0.iter().filter_map(|finding| Some(finding.location.as_ref()?.file.clone())).collect();

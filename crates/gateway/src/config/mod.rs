@@ -1,4 +1,4 @@
-//! The configuration: the operator's settings, and the snapshot of them for the workers.
+//! The configuration: the operator's settings, and the snapshot that the workers use.
 
 pub mod document;
 
@@ -10,10 +10,10 @@ mod endpoints;
 mod endpoints_json;
 mod explain;
 mod file;
-mod files;
 mod finding;
-mod inherit_state;
+mod inherited_tls_and_addresses;
 mod log_format;
+mod named_files;
 mod network;
 mod overrides;
 mod policy;
@@ -33,10 +33,10 @@ pub(crate) use delta::Delta;
 pub(crate) use endpoints::{EndpointLists, Endpoints, ServersFrom};
 pub(crate) use endpoints_json::{endpoint, endpoints};
 pub use file::{Checked, parse, read, read_after};
-pub(crate) use files::OnDisk;
 pub use finding::{Fault, Finding, Findings, Location, Severity};
-pub(crate) use inherit_state::inherit_service_state;
-pub(crate) use log_format::{LogFormat, LogPiece, LogVariable};
+pub(crate) use inherited_tls_and_addresses::inherit_service_state;
+pub(crate) use log_format::LogFormat;
+pub(crate) use named_files::OnDisk;
 pub use network::Network;
 pub(crate) use network::mapped;
 pub(crate) use overrides::{Override, Overrides, Setting};

@@ -1,4 +1,4 @@
-//! Networks: an address with the length of its prefix.
+//! Networks: an address with a prefix length.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -7,7 +7,7 @@ use std::str::FromStr;
 /// A network such as `10.0.0.0/8` or `2001:db8::/32`, a single address, or `unix`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Network {
-    /// A range of addresses. IPv4 is mapped into IPv6, so that both are of one kind.
+    /// A range of addresses. IPv4 addresses are mapped into IPv6, so that one type represents both.
     Addresses {
         /// The bits of the prefix, followed by zeros.
         bits: u128,
@@ -19,7 +19,7 @@ pub enum Network {
 }
 
 impl Network {
-    /// Whether the address is in the network. An IPv4 address may be mapped into IPv6.
+    /// Whether the address is in the network. Also accepts an IPv4 address mapped into IPv6.
     pub fn contains(self, address: Option<IpAddr>) -> bool {
         match (self, address) {
             (Self::Addresses { bits, mask }, Some(address)) => mapped(address) & mask == bits,
@@ -39,10 +39,11 @@ impl Network {
         }
     }
 
-    /// The family whose public addresses are all in the union of these networks.
+    /// The address family whose public addresses are all in the union of these networks.
     pub(crate) fn internet_in(networks: &[Self]) -> Option<&'static str> {
         let v4 = |a, b, c, d| mapped(IpAddr::V4(Ipv4Addr::new(a, b, c, d)));
-        // All unicast addresses, including private and reserved ones: no operator lists the public networks alone.
+        // All unicast addresses, including private and reserved ones: an operator who means the Internet would not list
+        // the public networks alone.
         let families =
             [("IPv4", v4(1, 0, 0, 0), v4(223, 255, 255, 255)), ("IPv6", 0x2000 << 112, (0x4000 << 112) - 1)];
         let mut ranges: Vec<_> = networks

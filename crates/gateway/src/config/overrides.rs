@@ -14,8 +14,8 @@ pub(crate) struct Override {
     pub weight: Option<u32>,
 }
 
-/// The changes by service and server. The key is the configured server, not its address: a server whose name moves
-/// keeps its changes.
+/// The changes by service and server. The key is the configured server, not its address: a server keeps its changes
+/// when its name resolves to another address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Overrides(BTreeMap<(String, u64), Override>);
 
@@ -61,7 +61,7 @@ impl Overrides {
         };
     }
 
-    /// The services whose servers have other changes in `other`.
+    /// The services whose servers have different changes in `other`.
     pub(crate) fn differing<'a>(&'a self, other: &'a Self) -> BTreeSet<&'a str> {
         let in_one = |one: &'a Self, other: &'a Self| {
             one.0
@@ -72,7 +72,7 @@ impl Overrides {
         in_one(self, other).chain(in_one(other, self)).collect()
     }
 
-    /// Removes the changes to servers that a snapshot does not have.
+    /// Removes the changes to servers that are not in a snapshot.
     pub(crate) fn retain(&mut self, snapshot: &Snapshot) {
         self.0.retain(|(name, id), _| {
             let service = snapshot.service_named(name).map(|at| &snapshot.services[at]);

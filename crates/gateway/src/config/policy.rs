@@ -13,12 +13,12 @@ pub(crate) struct Policy {
     pub max_body: u64,
     pub timeouts: Timeouts,
     pub min_rates: MinRates,
-    /// Whether its terms for responses differ from the general ones.
+    /// Whether the route's own limits on responses differ from the general ones.
     pub has_own_response_limits: bool,
     pub retry: Retries,
     /// Bytes of a request's body that the gateway collects before it forwards the request.
     pub request_buffer: usize,
-    /// Bytes of a response that wait for the client before the gateway stops reading its server.
+    /// Bytes of a response that may wait for the client before the gateway stops reading from the server.
     pub response_buffer: usize,
 }
 
@@ -32,9 +32,9 @@ pub(crate) struct InterimLimits {
 /// The minimum rate of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MinRate {
-    /// Bytes.
+    /// The rate in bytes.
     pub per_second: NonZeroU64,
-    /// The time by which it may fall behind.
+    /// The time by which the client may lag behind the rate.
     pub window: Duration,
 }
 
@@ -48,12 +48,12 @@ pub(crate) struct MinRates {
 /// The maximum rate of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RateLimit {
-    /// Requests in the time `per`; at least 1.
+    /// The number of requests within `per`; at least 1.
     pub requests: u32,
     pub per: Duration,
-    /// Requests at once; at least 1.
+    /// The maximum burst of requests; at least 1.
     pub burst: u32,
-    /// Of all clients together, not of each.
+    /// Whether the limit is for all clients together, not for each.
     pub in_common: bool,
 }
 
@@ -62,15 +62,15 @@ pub(crate) struct RateLimit {
 pub(crate) struct MirrorTo {
     /// The index of the service that gets the copies.
     pub service: usize,
-    /// The share of requests that are copied.
+    /// The share of requests to copy.
     pub share: f64,
     /// The largest body of a copied request.
     pub max_body: usize,
-    /// The maximum number of concurrent copies in each worker; more are dropped.
+    /// The maximum number of concurrent copies in each worker, which drops further ones.
     pub most: usize,
 }
 
-/// The fields that report the client to servers.
+/// The fields that describe the client to servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Forms {
     pub x_forwarded: bool,
@@ -82,8 +82,9 @@ impl Forms {
     pub(crate) const USUAL: Self = Self { x_forwarded: true, forwarded: false };
 }
 
-/// The bytes that may wait for a receiver before the gateway stops reading from its sender. One more read may exceed them.
+/// The number of bytes that may wait for a receiver before the gateway stops reading from its sender. One more read may
+/// exceed it.
 pub(crate) const MAX_PENDING: usize = 64 * 1024;
 
-/// The minimum of such a setting: with less, a slow client would still occupy a connection for most messages.
+/// The minimum of buffer settings: with less, a slow client would still occupy a server's connection for most messages.
 pub(crate) const LEAST_BUFFER: usize = 16 * 1024;

@@ -30,17 +30,17 @@ fn the_reference_is_generated() {
 
 /// Before a table: `<!-- keys of listener.* -->`.
 const BEGIN: &str = "<!-- keys of ";
-/// Before the names of a table's keys alone, where another section describes them.
+/// Before a bare list of a table's keys, which another section describes.
 const NAMES: &str = "<!-- names of ";
-/// In place of the empty path of the file.
+/// Stands for the empty path, that of the file.
 const FILE: &str = "the file";
-/// Behind a table.
+/// After a table.
 const END: &str = "<!-- end of keys -->";
 
 struct Page<'a> {
     text: &'a str,
     tables: BTreeMap<String, Table<'a>>,
-    /// Paths of tables with a section of their own, and the anchors of those.
+    /// The anchors of sections, by the path of their table.
     sections: BTreeMap<&'a str, String>,
 }
 
@@ -57,7 +57,7 @@ impl<'a> Page<'a> {
         Self { text, tables, sections }
     }
 
-    /// The page with all tables as they are now.
+    /// The page with all tables generated anew.
     fn generated(&self) -> String {
         let (mut page, mut is_old) = (String::new(), false);
         for line in self.text.lines() {
@@ -84,7 +84,7 @@ impl<'a> Page<'a> {
         format!("\n{}\n\n", names.join(", "))
     }
 
-    /// `is_only`: the section is about one table, whose name belongs to its keys, as in `limits.head`.
+    /// `is_only`: the section describes this table alone, so the table's name precedes the keys, as in `limits.head`.
     fn table(&self, path: &str, is_only: bool) -> String {
         let prefix = if is_only && !path.contains('*') && !path.is_empty() { path } else { "" };
         let mut rows = vec!["", "| key | type | default | meaning |", "| --- | --- | --- | --- |"]
@@ -96,7 +96,7 @@ impl<'a> Page<'a> {
         rows.join("\n") + "\n"
     }
 
-    /// A row for each key of a table, and for those of the tables in it.
+    /// Adds a row for each key of a table and of its inner tables.
     fn rows(&self, path: &str, prefix: &str, rows: &mut Vec<String>) {
         let joined = |before: &str, key: &str| match before {
             "" => key.to_owned(),
@@ -140,7 +140,7 @@ fn anchor(heading: &str) -> String {
     kept.collect::<String>().to_lowercase().replace(' ', "-")
 }
 
-/// The type in words.
+/// A description of the type.
 fn kind(schema: &Value) -> String {
     if let Some(title) = schema["title"].as_str() {
         return title.to_owned();

@@ -4,8 +4,7 @@ use super::document::{Admin, Config, Rights};
 use super::{Fault, Findings};
 use std::fmt::Display;
 
-/// Adds a fault for each key in which the new configuration differs from the one in force, and which only a new process
-/// can change.
+/// Adds a fault for each changed key that only a new process can apply.
 pub(crate) fn check(now: &Config, before: &Config, findings: &mut Findings) {
     let cores = |config: &Config| {
         let cores = config.cores.as_ref()?;

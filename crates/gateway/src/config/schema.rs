@@ -1,4 +1,4 @@
-//! The JSON Schema of the configuration file, for editors: the types that the file is parsed into describe it.
+//! The JSON Schema of the configuration file, for editors, derived from the types that the file is parsed into.
 
 use super::document::{Config, TextKeys, duration_text, size_text};
 use schemars::generate::SchemaSettings;
@@ -14,7 +14,7 @@ type Object = Map<String, Value>;
 
 /// The JSON Schema of the configuration file, as JSON.
 ///
-/// It has the parser's keys, types, names, ranges and patterns, and those defaults that are values. It accepts one
+/// It contains the parser's keys, types, names, ranges and patterns, and the defaults that are values. It accepts one
 /// spelling of case-insensitive names, and does not express which keys require or exclude each other.
 pub fn schema() -> String {
     let mut schema = described();
@@ -30,9 +30,10 @@ pub fn schema() -> String {
     format!("{schema:#}\n")
 }
 
-/// As [`schema`], with links to the documentation, and without variables of the environment.
+/// As [`schema`], with links to the documentation, and without support for environment variables.
 pub(super) fn described() -> Value {
-    // Draft 7, as editors know no later one; and no references, which hide the description of a key beside them.
+    // Draft 7, since editors support no later one, and no references, since a `$ref` hides the description of the key
+    // beside it.
     let settings = SchemaSettings::draft07().with(|settings| settings.inline_subschemas = true);
     let mut of_text = settings.clone().into_generator().into_root_schema_for::<TextKeys>();
     let mut schema = settings.into_generator().into_root_schema_for::<Config>();
@@ -50,7 +51,7 @@ pub(super) fn described() -> Value {
         join_lines(schema);
         write_default(schema);
         write_range(schema);
-        // Rust's names of integers; their ranges are in `minimum` and `maximum`.
+        // `format` names Rust's integer types, whose ranges are in `minimum` and `maximum`.
         schema.remove("format");
     });
     schema
@@ -93,7 +94,7 @@ fn drop_null(schema: &mut Object) {
     }
 }
 
-/// Puts the variants of an enum into one list of names, with their meaning in the form that editors for TOML show.
+/// Merges the variants of an enum into one list of names, with their meanings in the form that TOML editors show.
 fn merge_variants(schema: &mut Object) {
     let Some(Value::Array(variants)) = schema.remove("oneOf") else { return };
     let column = |name: &str| variants.iter().map(|variant| variant[name].clone()).collect::<Vec<_>>();
@@ -130,13 +131,13 @@ fn write_default(schema: &mut Object) {
     schema.insert("default".to_owned(), written);
 }
 
-/// A size with its unit; bytes need none, and no quotes.
+/// A size with its unit, as a string; a number of bytes as an integer.
 fn written_size(bytes: u64) -> Value {
     let text = size_text(bytes);
     text.parse::<u64>().map_or(text.into(), Value::from)
 }
 
-/// Adds the range of a size to its name.
+/// Adds the range of a size to its title.
 fn write_range(schema: &mut Object) {
     let end = |name: &str| schema.get(name).and_then(Value::as_u64).map(written_size);
     if schema.get("type") == Some(&json!(["integer", "string"]))
@@ -146,7 +147,7 @@ fn write_range(schema: &mut Object) {
     }
 }
 
-/// Any string may contain variables of the environment.
+/// Allows environment variables in any string.
 fn allow_variables(schema: &mut Object) {
     const VARIABLE: &str = r"\$\{";
     if let Some(Value::String(pattern)) = schema.get_mut("pattern") {
@@ -161,12 +162,12 @@ fn allow_variables(schema: &mut Object) {
     }
 }
 
-/// A text whose links, `[text](page)`, are their text alone.
+/// Replaces each link, `[text](page)`, with its text.
 fn without_links(text: &str) -> String {
     let mut text = text.to_owned();
     while let Some(at) = text.find("](") {
         let end = text[at..].find(')').map_or(text.len(), |end| at + end + 1);
-        // The text may have brackets of its own.
+        // The link's text may contain brackets.
         let mut depth = 0;
         let opens = text[..=at].char_indices().rev().find(|(_, c)| {
             depth += match c {

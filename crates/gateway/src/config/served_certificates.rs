@@ -1,5 +1,5 @@
-//! The certificates of listeners, and those that replace them at run time. Reloads keep those while the file's own chain and key are
-//! the same, and upgrades too; a restart loses them.
+//! The certificates of listeners, from files or set at run time. Reloads and upgrades keep a certificate set at run
+//! time while the chain and key in the files are unchanged; a restart loses it.
 
 use super::snapshot::Snapshot;
 use super::{Checked, Fault};
@@ -24,7 +24,7 @@ impl ServedCertificate {
         Self { name: Some(name), file: "".into(), certificate, from }
     }
 
-    /// Its DNS names. A client of the admin address may have put any characters there.
+    /// The DNS names of the certificate, escaped: a client of the admin address may have put any characters there.
     pub(crate) fn names_in_words(&self) -> String {
         match &self.certificate.presented().names[..] {
             [] => "no DNS name".to_owned(),
@@ -62,8 +62,8 @@ impl Snapshot {
         set.filter_map(|served| Some((Arc::clone(served.name.as_ref()?), served.clone()))).collect()
     }
 
-    /// The snapshot with other certificates in place of those with these indexes, in all listeners that present one of those. Errors:
-    /// a listener cannot present them beside its others, and why.
+    /// The snapshot with these certificates in place of those with the same indexes, in all listeners that present
+    /// them. Errors: the reason why a listener cannot present one beside its others.
     pub(crate) fn with_certificates(
         &self,
         set: impl IntoIterator<Item = (usize, ServedCertificate)>,
@@ -77,7 +77,7 @@ impl Snapshot {
             }
         }
         let mut next = Self { certificates: certificates.into(), ..self.clone() };
-        // The addresses of a listener share their TLS.
+        // All addresses of a listener share one TLS state.
         let mut changed: BTreeMap<Arc<str>, weir_tls::Server> = BTreeMap::new();
         for listener in &mut next.listeners {
             let Some(server) = &mut listener.tls else { continue };
@@ -100,8 +100,9 @@ impl Snapshot {
 }
 
 impl Checked {
-    /// Replaces the certificates of the files by those in `set`, if the file has the same chain and key as when they were set.
-    /// Returns the names of those whose files have changed. Errors: a listener cannot present them any more.
+    /// Replaces the certificates of the files with those in `set`, unless the chain or key in the files has changed
+    /// since they were set. Returns the names of those whose files have changed. Errors: a listener can no longer
+    /// present one.
     pub(crate) fn take_certificates(&mut self, set: &SetCertificates) -> Result<Vec<Arc<str>>, Fault> {
         let (mut taken, mut outdated) = (Vec::new(), Vec::new());
         for (name, served) in set {
@@ -117,14 +118,14 @@ impl Checked {
             return Ok(outdated);
         }
         let indexes: BTreeSet<_> = taken.iter().map(|(at, _)| *at).collect();
-        // All at once: one of them may have a name that another one has given up.
+        // All in one step, since one certificate may now have a name that another one had before.
         let next = self.snapshot.with_certificates(taken);
         let next = next.map_err(|fault| self.because_of_certificates(&indexes, fault))?;
         self.snapshot = Arc::new(next);
         Ok(outdated)
     }
 
-    /// Adds to a listener's fault which of its certificates, of those with these indexes, were set at run time.
+    /// Adds the names of a listener's certificates that were set at run time, those in `indexes`, to its fault.
     fn because_of_certificates(&self, indexes: &BTreeSet<usize>, fault: Fault) -> Fault {
         let Fault { key, message } = fault;
         let listeners = &self.snapshot.listeners;
@@ -194,7 +195,7 @@ mod tests {
             Checked::after(config, previous).unwrap()
         }
 
-        /// A certificate for this name, as the admin address sets it.
+        /// A certificate for this name, as set by the admin address.
         fn set(&self, name: &str, replaces: u64) -> ServedCertificate {
             let certificate = Certificate::load(&self.issue(name).identity(), &SystemTime).unwrap();
             ServedCertificate::set_at_run_time("a".into(), certificate, replaces)
@@ -249,7 +250,7 @@ mod tests {
         assert_eq!(third.take_certificates(&second.snapshot.set_certificates()), Ok(vec!["a".into()]));
         assert!(third.snapshot.set_certificates().is_empty());
         assert_eq!(presented(&third.snapshot)[0], ["b.example", "a.example"]);
-        // The file's own certificate is known, not the one that replaced it.
+        // The reload reuses the loaded certificate of the file, not the one set at run time.
         assert!(
             third.snapshot.certificates[1]
                 .certificate
@@ -257,8 +258,8 @@ mod tests {
         );
     }
 
-    /// Regression test: certificates that had exchanged names were set one after the other, so that a reload was refused or not by the
-    /// order of their names.
+    /// Regression test: a reload set certificates that had exchanged names one after the other, and failed depending on
+    /// the order of their names.
     #[test]
     fn a_reload_keeps_certificates_that_have_exchanged_names() {
         let pki = Pki::new();

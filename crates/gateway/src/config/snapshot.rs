@@ -1,4 +1,4 @@
-//! The configuration as the workers see it: checked, immutable, replaced as a whole.
+//! The configuration that the workers use: checked, immutable, replaced as a whole.
 
 use super::document::{
     AmbiguousPaths, Balance, Dns, Eject, HalfClose, HashOn, Health, Pool, ProxyField, Underscores, WhenFull,
@@ -25,26 +25,26 @@ use weir_transport::{Address, Place};
 pub(crate) struct Snapshot {
     /// The limits of heads and chunks for listeners and services without their own.
     pub limits: Limits,
-    /// In the order of the document; none if no listener presents them.
+    /// The certificates, in the order of the document; empty if no listener presents any.
     pub certificates: Arc<[ServedCertificate]>,
     pub listeners: Vec<Listener>,
-    /// In the order of their names.
+    /// The services, sorted by name.
     pub services: Vec<Arc<Service>>,
     /// The settings of servers that an operator changed.
     pub overrides: Overrides,
     pub names: Names,
-    /// Redirects of all requests to a listener, by its name, before any route.
+    /// Redirects of all requests on a listener, by the listener's name; they precede the routes.
     pub redirects: Vec<(Arc<str>, Redirect)>,
     pub routes: Arc<[Route]>,
-    /// The names of routes, in order.
+    /// The names of routes, sorted.
     pub route_names: Arc<[String]>,
     /// The index of routes by host and path.
     pub hosts: Arc<Hosts>,
-    /// The fields that report the client to servers.
+    /// The fields that describe the client to servers.
     pub forms: Forms,
     /// The gateway's names in `Via`.
     pub via: Via,
-    /// The fields by which to trace requests; `None`: none.
+    /// The fields by which to trace requests; `None` without tracing.
     pub tracing: Option<Tracing>,
     /// The bodies of the gateway's own error responses.
     pub pages: Pages,
@@ -60,9 +60,9 @@ pub(crate) struct Snapshot {
     pub handshakes_per_turn: u32,
     /// The maximum number of connections of one client; `None`: no limit.
     pub connections_per_client: Option<u32>,
-    /// The room for one read, in bytes.
+    /// The size of the read buffer in bytes.
     pub read_size: usize,
-    /// The terms of a connection until its request has a route.
+    /// The terms of a connection until a request on it has a route.
     pub policy: Policy,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Snapshot {
 #[derive(Clone, Debug)]
 pub(crate) struct Names {
     pub dns: Dns,
-    /// The TTLs of the addresses, where the lookups at startup reported one.
+    /// The TTLs of addresses, by name, where the first lookup reported one.
     pub ttls: Arc<BTreeMap<String, Duration>>,
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct Via {
 /// The fields by which to trace requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Tracing {
-    /// The field with the id.
+    /// The field for the request ID.
     pub request_id: Option<Box<[u8]>>,
 }
 
@@ -94,7 +94,7 @@ impl Snapshot {
         self.services.binary_search_by(|service| service.name.as_str().cmp(name)).ok()
     }
 
-    /// The number of servers with health checks, and so the maximum of concurrent connections for them.
+    /// The number of servers with health checks, which is also the maximum number of concurrent connections for checks.
     pub(crate) fn health_checks(&self) -> usize {
         let checked = self.services.iter().filter(|service| service.health.is_some());
         checked.map(|service| service.servers.len()).sum()
@@ -119,18 +119,18 @@ pub(crate) struct AccessLog {
     pub when_full: WhenFull,
 }
 
-/// The number of a listening address in this process. An address that stays at a reload keeps its number, and a new one
-/// gets an unused number.
+/// The number of a listening address in this process. An address that a reload keeps retains its number; a new address
+/// gets an unused one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ListenerId(pub u32);
 
 /// An address for clients, with its settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Listener {
-    /// By position, until a reload finds the address among those that are in use.
+    /// The position, until a reload finds the address among those in use.
     pub id: ListenerId,
     pub name: Arc<str>,
-    /// Its key in the document.
+    /// The listener's key in the document.
     pub key: String,
     /// The configured address, with its scheme.
     pub place: Place,
@@ -140,7 +140,7 @@ pub(crate) struct Listener {
     /// Networks of proxies in front.
     pub trusted: Arc<[Network]>,
     pub proxy_field: ProxyField,
-    /// Networks of load balancers that begin each connection with a PROXY protocol header; empty: there are none.
+    /// Networks of load balancers that begin each connection with a PROXY protocol header; empty: none.
     pub announced_by: Arc<[Network]>,
     /// Networks of permitted clients; empty: all.
     pub allow: Arc<[Network]>,
@@ -152,14 +152,14 @@ pub(crate) struct Listener {
     pub http2: bool,
     /// Whether the priorities of HTTP/2 requests order the responses of a connection.
     pub http2_priorities: bool,
-    /// The rules whose violations are repaired in requests.
+    /// The rules whose violations the gateway repairs in requests.
     pub accept: Rules,
     /// The limits of request heads and chunks.
     pub limits: Limits,
     pub passthrough: Arc<Passthrough>,
-    /// The service of all its connections; `None`: they carry HTTP.
+    /// The service of all connections; `None` if they carry HTTP.
     pub tcp: Option<Tcp>,
-    /// The indexes in [`Snapshot::certificates`] of those that `tls` presents, in its order.
+    /// The indexes in [`Snapshot::certificates`] of the certificates that `tls` presents, in that order.
     pub certificates: Arc<[usize]>,
     pub tls: Option<weir_tls::Server>,
 }
@@ -200,7 +200,7 @@ impl Passthrough {
 /// The service that gets all connections of a listener as bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tcp {
-    /// Its index in [`Snapshot::services`].
+    /// The service's index in [`Snapshot::services`].
     pub service: usize,
     /// The idle timeout of a connection.
     pub idle: Duration,
@@ -211,32 +211,32 @@ pub(crate) struct Tcp {
 pub enum Role {
     /// Forwards HTTP requests.
     Gateway,
-    /// Relays bytes to the first service without parsing them: the lower bound of a gateway's cost.
+    /// Relays bytes to the first service without parsing them, to measure the lower bound of a gateway's cost.
     Tunnel,
 }
 
 /// A route: its conditions besides host and path, and the treatment of its requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Route {
-    /// The index of its name in [`Snapshot::route_names`], if it has one.
+    /// The index of the route's name in [`Snapshot::route_names`], if it has one.
     pub name: Option<usize>,
     pub conditions: Conditions,
-    /// All its paths are ACME challenges, which precede a listener's redirect.
+    /// Whether all its paths are ACME challenges, in which case it precedes a listener's redirect.
     pub is_for_challenges: bool,
     pub action: Action,
     pub policy: Policy,
     pub path: Option<PathEdit>,
     /// The treatment of paths that servers may interpret differently.
     pub ambiguous_paths: AmbiguousPaths,
-    /// The limit of requests, which all workers count together.
+    /// The limit of requests across all workers.
     pub rate: Option<RateLimit>,
-    /// Forwards TRACE requests.
+    /// Whether to forward TRACE requests.
     pub trace: bool,
-    /// The target and the share of copies of its requests.
+    /// The target and the share of copies of requests.
     pub mirror: Option<MirrorTo>,
     pub request: Edits,
     pub response: Edits,
-    /// The request trailers to forward; `None`: none.
+    /// The request trailers to forward, if any.
     pub request_trailers: Option<FieldNames>,
 }
 
@@ -267,11 +267,11 @@ pub(crate) struct Wanted {
 pub(crate) enum Action {
     /// Forwards the request to the service with this index in [`Snapshot::services`].
     Pass { service: usize },
-    /// Divides the requests among routes behind those of the configuration.
+    /// Divides the requests among routes that follow those of the configuration.
     Split(Split),
     /// Redirects the client.
     Redirect(Redirect),
-    /// Responds; without `body`, with the status in words.
+    /// Responds with this status; the body defaults to the status in words.
     Respond { status: u16, content_type: Box<str>, body: Option<Box<[u8]>> },
 }
 
@@ -280,7 +280,7 @@ pub(crate) enum Action {
 pub(crate) struct Redirect {
     pub status: u16,
     pub to: Location,
-    /// `to` as a text.
+    /// `to` as configured.
     pub written: Box<str>,
 }
 
@@ -292,7 +292,7 @@ impl Action {
 }
 
 impl Conditions {
-    /// Whether all requests match.
+    /// Whether there are no conditions, so that all requests match.
     pub(crate) fn are_none(&self) -> bool {
         let Self { methods, headers, clients, listeners } = self;
         methods.is_empty() && headers.is_empty() && clients.is_empty() && listeners.is_empty()
@@ -306,7 +306,7 @@ pub(crate) struct Service {
     pub servers: Vec<Server>,
     pub balance: Balance,
     pub hash: HashOn,
-    /// The cookie that brings clients back to their servers.
+    /// The cookie that sends clients back to their servers.
     pub sticky: Option<Sticky>,
     pub eject: Eject,
     pub health: Option<Health>,
@@ -314,7 +314,7 @@ pub(crate) struct Service {
     pub retry_percent: u32,
     /// Requests that may wait in each worker.
     pub max_waiting: usize,
-    /// The rules whose violations are repaired in its servers' responses.
+    /// The rules whose violations the gateway repairs in the servers' responses.
     pub accept: Rules,
     /// The limits of response heads and chunks.
     pub limits: Limits,
@@ -323,7 +323,7 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Whether both have the same settings and servers, and TLS with the same sessions.
+    /// Whether both have the same settings and servers, and share their TLS sessions.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let Self {
             name,
@@ -348,7 +348,7 @@ impl Service {
             && (servers, servers_from) == (&other.servers, &other.servers_from)
     }
 
-    /// Whether these are the service's TLS settings; `None`: it has none.
+    /// Whether the service uses these TLS settings; `None`: no TLS.
     pub(crate) fn has_tls_of(&self, tls: Option<&Arc<UpstreamTls>>) -> bool {
         match (&self.tls, tls) {
             (Some(own), Some(tls)) => Arc::ptr_eq(own, tls),
@@ -362,7 +362,8 @@ impl Service {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sticky {
     pub name: Box<[u8]>,
-    /// The values of each server, in the order of [`Service::servers`]: the gateway sets the first, and accepts all.
+    /// The values of each server, in the order of [`Service::servers`]: the gateway sets the first value, and accepts
+    /// all.
     pub values: Vec<Vec<u64>>,
 }
 
@@ -398,18 +399,18 @@ pub(crate) struct Server {
     pub weight: u32,
     pub backup: bool,
     pub pool: Pool,
-    /// The limit of its connections, which all workers count together; `None`: no limit.
+    /// The maximum number of connections to the server across all workers; `None`: no limit.
     pub max_connections: Option<usize>,
     /// The version of the PROXY protocol header that starts each connection; `None`: no header.
     pub announces: Option<proxy::Version>,
-    /// Whether it speaks HTTP/2.
+    /// Whether the server speaks HTTP/2.
     pub http2: bool,
-    /// The same in every worker and process, for hashes.
+    /// An ID for hashing, the same in every worker and process.
     pub id: u64,
 }
 
 impl Server {
-    /// Its name in logs and metrics.
+    /// The server's name in logs and metrics.
     pub(crate) fn label(&self) -> Cow<'_, str> {
         match &self.place {
             Place::Url(_) | Place::Stream(_) => self.authority.as_str().into(),

@@ -1,4 +1,4 @@
-//! The minimum rate and the total time of bodies that take longer than a turn.
+//! The minimum rate and the total time of bodies that take longer than one turn.
 
 use super::Wait;
 use super::rate_meter::RateMeter;
@@ -9,7 +9,7 @@ use crate::reason::Reason;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// The limits that hold whatever the gateway waits for.
+/// The limits that hold regardless of the current wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Limit {
     /// The minimum rate of the request body.
@@ -37,14 +37,14 @@ impl Limit {
     }
 }
 
-/// The limits on bodies in transit, in either direction. Messages that take one turn need none. The exchange owns them,
-/// and then the connection as long as it has bytes of the response to send.
+/// The limits on bodies in transit, in either direction. A message within one turn needs none. The exchange stores
+/// them; after it, the connection does while bytes of the response are pending.
 #[derive(Debug, Default)]
 pub(crate) struct BodyDeadlines {
     /// The configuration, and the route in it (`None`: the general settings), that applies to a response whose last
     /// bytes are pending after its exchange.
     pub limits_of: Option<(Rc<Plan>, Option<usize>)>,
-    /// The deadline of a connection's current wait. Its timer is set to the nearest of all deadlines.
+    /// The deadline of the connection's current wait. The timer is set to the nearest of all deadlines.
     pub waits: Option<(Instant, Wait)>,
     body: Direction,
     response: Direction,
@@ -55,7 +55,7 @@ pub(crate) struct BodyDeadlines {
 pub(crate) enum BodyProgress {
     /// No body is in transit.
     Over,
-    /// Its request waits for a connection to a server.
+    /// The body's request waits for a connection to a server.
     Held,
     /// The bytes moved so far, and whether the gateway waits for the client rather than for the server.
     Moving { bytes: u64, awaits_client: bool },

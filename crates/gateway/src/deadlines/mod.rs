@@ -1,4 +1,4 @@
-//! Deadlines: timeouts of waits, and limits on bodies. Exchanges and connections own them.
+//! Deadlines: timeouts of waits, and limits on bodies. Exchanges and connections store them.
 
 mod bodies;
 mod rate_meter;

@@ -3,9 +3,9 @@
 use crate::config::MinRate;
 use std::time::{Duration, Instant};
 
-/// The time that a client has left. Waiting for the client uses time up, and each byte adds time at the minimum rate,
-/// up to one window in all. So a client that keeps the rate is never cut off, however unevenly its bytes arrive within
-/// a window, and a fast start gains no more than one window.
+/// The time that a client has left. Waiting for the client uses time up, and each byte adds time according to the
+/// minimum rate, up to one window in total. So a client that keeps the rate is never cut off, even if its bytes arrive
+/// unevenly within a window, and a fast start earns at most one window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RateMeter {
     rate: MinRate,
@@ -16,7 +16,7 @@ pub(crate) struct RateMeter {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Clock {
-    /// The gateway waits for the client, until then at most.
+    /// The gateway waits for the client, at most until this instant.
     Running { until: Instant },
     /// The gateway does not wait for the client, which has this much time left.
     Stopped { left: Duration },
@@ -28,7 +28,7 @@ impl RateMeter {
         Self { rate, seen, clock: Clock::Stopped { left: rate.window } }
     }
 
-    /// Whether the meter enforces this rate.
+    /// Whether the meter enforces exactly this rate.
     pub(crate) fn is_of(&self, rate: MinRate) -> bool {
         self.rate == rate
     }
@@ -135,7 +135,7 @@ mod tests {
         }
     }
 
-    /// Kernels open TCP windows in lumps, so bytes also move in lumps.
+    /// Kernels open TCP windows in large steps, so bytes arrive in bursts.
     #[test]
     fn a_steady_client_is_never_ended_and_a_slower_one_is() {
         for lump in [1, 100, 1500, 4096, 9999] {

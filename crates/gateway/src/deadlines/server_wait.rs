@@ -1,10 +1,10 @@
-//! The events of servers that the gateway waits for, and their timeouts.
+//! The server events that the gateway waits for, and their timeouts.
 
 use crate::config::document::Timeouts;
 use crate::reason::Reason;
 use std::time::Duration;
 
-/// The event of a server that a timer waits for: that of its connection or, on a stream, that of an exchange.
+/// The server event that a timer waits for. The timer is the connection's or, on a stream, the exchange's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ServerWait {
     /// The end of the connection attempt.
@@ -19,7 +19,7 @@ pub(crate) enum ServerWait {
     Mirror,
     /// The next request, while the connection is idle.
     Pooled,
-    /// The response to a PING, on a connection with streams whose server has not responded to a request.
+    /// The response to a PING, on a connection with streams whose server has not responded to a request in time.
     Pong,
 }
 

@@ -6,21 +6,21 @@ use crate::drain::ClientDrain;
 use crate::reason::Reason;
 use std::time::{Duration, Instant};
 
-/// The event of a client that a timer waits for: that of its connection or, for `Queue`, `Body` and `Response`, that
-/// of an exchange.
+/// The client event that a timer waits for. The timer is the connection's or, for `Queue`, `Body`, `Response` and a
+/// `Tunnel` with a stream, the exchange's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
     /// The end of the connection's preface and TLS handshake.
     Handshake,
     /// The next request.
     Idle,
-    /// The rest of a request head.
+    /// The remaining part of a request head.
     Head,
     /// A connection to a server, for which the request is queued.
     Queue,
     /// Progress of a request body.
     Body,
-    /// Progress in reading the response. Its last bytes may outlive the exchange; then the connection waits.
+    /// Progress in reading the response. If its last bytes outlive the exchange, the connection's timer waits for them.
     Response,
     /// The client's close, after the gateway's.
     Linger,
@@ -29,7 +29,7 @@ pub(crate) enum Wait {
 }
 
 impl Wait {
-    /// The timeout, shortened by the drain of the client.
+    /// The timeout, possibly shortened by the client's drain.
     pub(crate) fn timeout(self, timeouts: &Timeouts, drain: ClientDrain) -> Duration {
         match self {
             Self::Handshake => timeouts.handshake,
@@ -42,7 +42,7 @@ impl Wait {
         }
     }
 
-    /// Whether moving bytes restart the timeout. The others are absolute: a trickle of bytes does not extend them.
+    /// Whether moving bytes restart the timeout. Other timeouts are absolute: a trickle of bytes does not extend them.
     pub(crate) fn is_refreshed_by_progress(self) -> bool {
         match self {
             Self::Body | Self::Response | Self::Tunnel => true,
@@ -71,11 +71,12 @@ pub(crate) enum Cause {
     Waited(Wait),
     /// The timeout of the current wait for the server, on a stream.
     Server(ServerWait),
-    /// A limit that holds whatever the gateway waits for.
+    /// A limit that holds regardless of the current wait.
     Limit(Limit),
 }
 
-/// The deadline of the current wait. One that continues keeps its deadline, unless bytes that restart it have `moved`.
+/// The deadline of the current wait. A wait that continues keeps its deadline, unless bytes have `moved` that restart
+/// it.
 pub(crate) fn deadline_of(
     before: Option<(Instant, Wait)>,
     want: Option<Wait>,

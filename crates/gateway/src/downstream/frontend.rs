@@ -37,7 +37,7 @@ pub(crate) struct Frontend {
     pub underscores: Underscores,
     /// Whether clients may speak HTTP/2.
     pub http2: bool,
-    /// The settings and limits of HTTP/2 connections, which share them.
+    /// The settings and limits that all HTTP/2 connections share.
     pub http2_config: Arc<weir_http2::Config>,
     /// Rules that requests may violate.
     pub accept: Rules,
@@ -47,15 +47,15 @@ pub(crate) struct Frontend {
     pub passthrough: Arc<Passthrough>,
     /// The configuration's services, to which `passthrough` refers by index; empty without passthrough.
     pub services: Vec<ServiceId>,
-    /// The service of all its connections, which carry another protocol than HTTP.
+    /// The service of all connections, if they carry another protocol than HTTP.
     pub tcp: Option<TcpTo>,
     pub tls: Option<Acceptor>,
-    /// The plan of the last configuration with this listener, once a reload has removed it or changed the clients that it
-    /// admits. Its connections keep that plan: conditions of newer routes do not mean them.
+    /// The last plan before a reload that removed the listener, or changed the clients that it admits. Existing
+    /// connections keep this plan, since the conditions of newer routes are not meant for them.
     pub last_plan: OnceCell<Rc<Plan>>,
 }
 
-/// The service that gets a listener's connections as bytes.
+/// The service that receives a listener's connections as raw bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TcpTo {
     pub service: ServiceId,
@@ -108,14 +108,14 @@ impl Frontend {
         }
     }
 
-    /// The plan of its connections; `current` is the worker's.
+    /// The plan for the listener's connections; `current` is the worker's plan.
     #[inline]
     pub(crate) fn plan<'a>(&'a self, current: &'a Rc<Plan>) -> &'a Rc<Plan> {
         self.last_plan.get().unwrap_or(current)
     }
 
-    /// Whether `listener` has this name, and admits the same clients with the same protocol and the same proof of who they
-    /// are.
+    /// Whether `listener` has the same name and protocol, admits the same clients, trusts the same proxies, and
+    /// authenticates clients alike.
     pub(crate) fn admits_as(&self, listener: &Listener) -> bool {
         let is_same_tls = match (&self.tls, &listener.tls) {
             (None, None) => true,
@@ -139,7 +139,7 @@ impl Frontend {
         Network::any_contains(&self.trusted, address)
     }
 
-    /// The first preface of its connections, if they have one.
+    /// The first preface of the listener's connections, if they begin with one.
     #[inline]
     pub(crate) fn preface(&self) -> Option<Preface> {
         match (self.announced_by.is_empty(), self.passthrough.is_empty()) {

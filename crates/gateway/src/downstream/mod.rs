@@ -2,7 +2,7 @@
 
 mod frontend;
 mod objections;
-mod respond;
+mod own_response;
 mod wait;
 
 pub(crate) use crate::config::{LEAST_BUFFER, MAX_PENDING};
@@ -70,7 +70,7 @@ pub(crate) struct Client<S> {
     pub moved: bool,
     pub handshake: Handshake,
     pub drain: ClientDrain,
-    /// The connection is in the list of those to settle at the turn's end.
+    /// The connection is in the list of connections to settle at the turn's end.
     pub touched: bool,
 }
 
@@ -141,7 +141,7 @@ impl<S: Socket> Client<S> {
         }
     }
 
-    /// Adopts the addresses in a PROXY protocol header; `None`: the proxy speaks for itself, as in a health check.
+    /// Adopts the addresses in a PROXY protocol header; `None`: the proxy itself is the client, as in a health check.
     pub(crate) fn is_passed_on(&mut self, addresses: Option<Addresses>) {
         let Some(Addresses { source, destination }) = addresses else { return };
         self.peer = Some(source);
@@ -166,7 +166,7 @@ impl<S: Socket> Client<S> {
     }
 
     /// Waits for the next request after a complete response. Clears the deadline, since the next wait may be of the
-    /// same kind but must have its full timeout. The wheel keeps its entry, so this costs only a few stores.
+    /// same kind, but must get its full timeout. The wheel keeps its entry, so clearing costs only a few stores.
     #[inline]
     pub(crate) fn request_is_over(&mut self) {
         self.phase = Phase::Head { started: false };
@@ -239,21 +239,21 @@ impl<S: Socket> Client<S> {
         }
     }
 
-    // Out of line, as are the other parts for streams: HTTP/1.1 must not pay for them.
+    // Out of line, like the other code for streams, so that it does not slow down HTTP/1.1.
     #[inline(never)]
     fn pending_of(&self, no: StreamNo) -> usize {
         let stream = self.h2.as_ref().and_then(|h2| h2.get(no));
         stream.map_or(0, |stream| stream.pending() + self.transport.pending())
     }
 
-    /// Whether the response of a stream waits for more urgent ones, so that it is not the client's fault.
+    /// Whether a stream's response waits for more urgent ones, so that the delay is not the client's fault.
     #[inline]
     pub(crate) fn yields(&self, stream: Option<StreamNo>) -> bool {
         stream.is_some_and(|no| self.h2.as_ref().is_some_and(|h2| h2.yields(no)))
     }
 
-    /// Bytes of responses that the client has taken: from the connection, or for this stream. Rates are derived from
-    /// them.
+    /// Bytes of responses that the client has taken, from the connection or for this stream. The transfer rates are
+    /// derived from this count.
     pub(crate) fn taken(&self, stream: Option<StreamNo>) -> u64 {
         match stream {
             None => self.transport.taken(),
@@ -292,14 +292,15 @@ impl<S: Socket> Client<S> {
         self.h2 = Some(Box::new(H2::of_client(&self.frontend.http2_config)));
     }
 
-    /// Whether to read. Until the response is complete the client may pipeline further requests, within bounds.
+    /// Whether to read from the client. Until the response is complete the client may pipeline further requests, within
+    /// bounds.
     pub(crate) fn wants_read(&self, upward: Upward) -> bool {
         !self.ended
             && match (self.phase, upward) {
                 (Phase::Closing | Phase::Preface(_), _) => true,
                 // The gateway responds to some requests itself, and may be faster than the client reads.
                 (Phase::Head { .. }, _) => self.transport.pending() < MAX_PENDING,
-                // One stream must not stop the others, but the responses to control frames have a bound, too.
+                // One stream must not block the others, but the pending responses to control frames need a bound, too.
                 (Phase::Streams, _) => {
                     let is_postponed = self.h2.as_ref().is_some_and(|h2| h2.is_postponed);
                     self.transport.pending() < 2 * MAX_PENDING && !is_postponed
@@ -319,5 +320,5 @@ pub(crate) enum Upward {
     Flowing { pending: usize },
 }
 
-/// Bytes of pipelined input from which the gateway stops reading during an exchange.
+/// The length of pipelined input at which the gateway stops reading during an exchange.
 const MAX_HELD: usize = 16 * 1024;

@@ -8,9 +8,9 @@ use weir_http1::RequestHead;
 use weir_reactor::Socket;
 
 impl<S: Socket> Client<S> {
-    /// Notes the certificate of a finished handshake, if requests on this connection may be misdirected: the client
-    /// sent a server name, and another name would have selected another certificate or a service of `passthrough`. A
-    /// trusted proxy may send requests for all hosts on one connection.
+    /// Records the certificate of a finished handshake, if requests on this connection may be misdirected: the client
+    /// sent a server name, and another name would have selected another certificate or a service of `passthrough`.
+    /// Trusted proxies are exempt, as they may send requests for all hosts on one connection.
     pub(crate) fn note_certificate(&mut self) {
         let Some(acceptor) = &self.frontend.tls else { return };
         let depends_on_name = acceptor.has_choice() || !self.frontend.passthrough.is_empty();
@@ -32,8 +32,8 @@ impl<S: Socket> Client<S> {
         self.is_misdirected(host).then_some(Reason::Misdirected)
     }
 
-    /// Whether a connection with this host as its server name would get the service or the certificate that this one
-    /// lacks (RFC 9110 section 7.4).
+    /// Whether the connection would have another service or certificate if its server name were this host (RFC 9110
+    /// section 7.4).
     fn is_misdirected(&self, authority: &[u8]) -> bool {
         let (Some(certificate), Some(acceptor)) = (self.named_certificate, &self.frontend.tls) else {
             return false;

@@ -19,9 +19,9 @@ impl<S: Socket> Client<S> {
             Phase::Head { started: false } => Some(Wait::Idle),
             Phase::Exchange(_) => None,
             Phase::Streams => match &self.h2 {
-                // No input moves this deadline.
+                // Input does not extend this deadline.
                 Some(h2) if h2.has_last_output() => Some(Wait::Response),
-                // Part of a frame. The others wait for a whole one, and so must not wait for long.
+                // Part of a frame. The other streams are blocked until it is complete, so its timeout is short.
                 _ if !self.held.is_empty() => Some(Wait::Head),
                 Some(h2) if !h2.is_idle() => None,
                 _ if pending => Some(Wait::Response),
@@ -31,7 +31,7 @@ impl<S: Socket> Client<S> {
         }
     }
 
-    /// Clears the deadline if it is one of `wait`. Other deadlines are not the business of the input at hand.
+    /// Clears the deadline if it is one for `wait`. The input received now does not affect other deadlines.
     pub(crate) fn stop_waiting_for(&mut self, wait: Wait) {
         if self.timer.pending().is_some_and(|(_, why)| why == Cause::Waited(wait)) {
             self.timer.clear();

@@ -41,7 +41,7 @@ impl Trailers {
 pub(crate) struct Passed {
     /// Input that belonged to the body.
     pub consumed: usize,
-    /// The receiver is gone. The body is still decoded, to keep the sender's connection in sync.
+    /// The receiver's connection failed. The gateway still decodes the body, to keep the sender's connection in sync.
     pub receiver_lost: Option<Fault>,
 }
 
@@ -69,7 +69,7 @@ impl Body {
         self.decoder.is_complete()
     }
 
-    /// Whether a part was sent to the receiver at once, with all bytes staged before it.
+    /// Whether a part was sent to the receiver immediately, after all bytes staged before it.
     pub(crate) fn is_direct(&self) -> bool {
         self.is_direct
     }
@@ -79,9 +79,9 @@ impl Body {
         self.passed
     }
 
-    /// Forwards the part of the body in `input[at..]`; bytes before `at` may be overwritten. Stages the bytes, perhaps
-    /// behind a head, but sends long runs that need no chunk framing at once, without a copy. `tap` sees all data.
-    /// Errors: invalid framing from the sender.
+    /// Forwards the part of the body in `input[at..]`; may overwrite the bytes before `at`. Stages short runs and
+    /// chunks, after a head if one is staged. Sends long runs without chunk framing immediately, without a copy. `tap`
+    /// receives all data. Errors: invalid framing from the sender.
     #[inline(always)]
     pub(crate) fn pass<S: Socket>(
         &mut self,
@@ -119,8 +119,8 @@ impl Body {
         Ok(Passed { consumed: from - at, receiver_lost })
     }
 
-    /// Passes the part of the body at the start of `input` to `take`, which also gets whether it is the last one and no
-    /// trailers follow; returns its length. Errors: invalid framing from the sender.
+    /// Passes the part of the body at the start of `input` to `take`; returns its length. The second argument of `take`
+    /// is true for the last piece of a body without trailers. Errors: invalid framing from the sender.
     pub(crate) fn decode(
         &mut self,
         input: &[u8],
@@ -153,7 +153,7 @@ impl Body {
         self.decoder.trailers()
     }
 
-    /// Writes those of the trailers that are to be forwarded.
+    /// Writes those of `trailers` that are to be forwarded.
     pub(crate) fn write_trailers(&self, trailers: &[u8], out: &mut Vec<u8>) {
         copy_trailers(trailers, |name| self.trailers.keeps(name), out);
     }
@@ -163,7 +163,7 @@ impl Body {
         self.decode(input, |_, _| ())
     }
 
-    /// The sender's stream ended: completes a body whose framing is the close. Errors: any other body is incomplete.
+    /// The sender's stream ended: completes a body that the close delimits. Errors: any other body is incomplete.
     pub(crate) fn end(&mut self) -> Result<(), BodyError> {
         self.decoder.end_of_input()
     }

@@ -7,7 +7,7 @@ use super::body::Body;
 pub(crate) enum RequestHalf {
     /// The gateway forwards the body as it arrives.
     Forwarding(Body),
-    /// The server reads no more: the gateway drops the rest, and the server's response decides.
+    /// The server no longer reads the body: the gateway drops the rest, and the server's response decides how to go on.
     Discarding(Body),
     /// The client has sent the whole request. `passed_on`: the gateway has forwarded all of it.
     Done { passed_on: bool },
@@ -27,7 +27,7 @@ impl RequestHalf {
         matches!(self, Self::Done { .. })
     }
 
-    /// Whether the gateway has forwarded all of it.
+    /// Whether the gateway has forwarded all of the request.
     pub(crate) fn is_passed_on(&self) -> bool {
         matches!(self, Self::Done { passed_on: true })
     }

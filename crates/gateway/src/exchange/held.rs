@@ -42,7 +42,7 @@ pub(crate) struct SentBody {
 const MOST_STORED: usize = 16 * 1024;
 
 impl SentBody {
-    /// Adds a piece that was sent with the framing of the request.
+    /// Adds a piece that was sent with the request's framing.
     pub(crate) fn push(&mut self, data: &[u8], framing: Framing) {
         self.bytes.extend_from_slice(data);
         let is_chunk = framing == Framing::Chunked && !data.is_empty();
@@ -50,7 +50,8 @@ impl SentBody {
         self.length += data.len() + if is_chunk { digits + 2 * b"\r\n".len() } else { 0 };
     }
 
-    /// Whether it is too long to store: idempotent requests usually have small bodies or none.
+    /// Whether the body is too long to store. The limit is low, since idempotent requests usually have small bodies or
+    /// none.
     pub(crate) fn is_too_long(&self) -> bool {
         self.length > MOST_STORED
     }
@@ -64,7 +65,7 @@ impl SentBody {
         }
     }
 
-    /// Writes it with the framing of the request.
+    /// Writes the stored part with the request's framing.
     pub(crate) fn write(&self, framing: Framing, out: &mut Vec<u8>) {
         if framing != Framing::Chunked {
             return out.extend_from_slice(&self.bytes);
@@ -84,7 +85,7 @@ impl HeldHead {
         std::mem::swap(&mut self.request, request);
     }
 
-    /// The memory that it holds, in bytes.
+    /// The memory that the head occupies, in bytes.
     pub(crate) fn memory(&self) -> usize {
         size_of::<Self>() + self.bytes.capacity() + self.request.fields.capacity() * size_of::<Field>()
     }

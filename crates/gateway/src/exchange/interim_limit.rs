@@ -1,4 +1,4 @@
-//! Interim responses (1xx), of which a server may send any number before the final one.
+//! The limit on interim responses (1xx): without it, a server could send any number before the final one.
 
 use crate::config::InterimLimits;
 

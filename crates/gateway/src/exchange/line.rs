@@ -2,7 +2,7 @@
 
 use weir_http1::RequestHead;
 
-/// A request line for the log, of fixed size: no allocation for successful requests.
+/// A request line for the log. Its fixed size saves an allocation for each successful request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestLine {
     bytes: [u8; RequestLine::LEN],
@@ -17,7 +17,7 @@ impl RequestLine {
         let (method, target) = (head.method_span.range(), head.target.range());
         match method.end + 1 == target.start {
             true => Self::of_text(&buf[method.start..target.end]),
-            // A field block of HTTP/2 has them in two places.
+            // An HTTP/2 field block stores method and target apart.
             false => Self::of_text(&[&buf[method], &buf[target]].join(&b' ')),
         }
     }

@@ -1,10 +1,11 @@
-//! One request and its response: their state, and the decisions about them. No sockets, no clock.
+//! One request and its response: their state, and the decisions about them. Uses no sockets and no clock.
 
 mod body;
 mod halves;
 mod held;
 mod interim_limit;
 mod line;
+mod retry_rules;
 mod step;
 mod timing;
 
@@ -36,20 +37,22 @@ use weir_http2::StreamNo;
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub client: ClientId,
-    /// Its stream, if the client speaks HTTP/2.
+    /// The client's stream, if the client speaks HTTP/2.
     pub stream: Option<StreamNo>,
     pub stage: Stage,
-    /// The latest attempt; `None` before [`Stage::Forwarding`], and if no connection could be had for a further one.
+    /// The latest attempt; `None` before [`Stage::Forwarding`], or if no connection was available for a further
+    /// attempt.
     pub attempt: Option<Attempt>,
     pub method: Method,
     pub version: Version,
-    /// Whether the client's connection persists after this exchange, as far as is known.
+    /// Whether the client's connection persists after this exchange, as far as known so far.
     pub persistent: bool,
-    /// Its fields authenticate the upstream connection, which must then serve no other client (NTLM, Negotiate).
+    /// A field of the request or response authenticates the upstream connection (NTLM, Negotiate), so the connection
+    /// must serve no other client.
     pub authenticates_connection: bool,
     /// The client asked to switch protocols.
     pub asks_upgrade: bool,
-    /// The proof for a client of HTTP/1.1 that its WebSocket is open, if the server speaks HTTP/2.
+    /// The `Sec-WebSocket-Accept` for a client of HTTP/1.1, if its WebSocket leads to a server of HTTP/2.
     pub accept: Option<Box<Accept>>,
     /// The client accepts trailers in the response.
     pub accepts_trailers: bool,
@@ -61,14 +64,14 @@ pub(crate) struct Exchange {
     pub response: ResponseHalf,
     /// The interim responses (1xx) so far.
     pub interims: Interims,
-    /// The request's head, until the gateway has sent the request for the last time.
+    /// The request's head, while the gateway may still send the request.
     pub head: Option<Box<HeldHead>>,
     /// The part of the body that was sent to a server, while the request may be sent again.
     pub sent_body: Option<Box<SentBody>>,
     /// A server may process the request twice, so the gateway may send it again after bytes of it were sent.
     pub is_repeatable: bool,
     pub times: Times,
-    /// The timer, once it has had a deadline.
+    /// The timer; `None` before the first deadline.
     pub timer: Option<Box<ExchangeTimer>>,
     /// The limits on bodies in transit, in either direction.
     pub body_deadlines: Option<Box<BodyDeadlines>>,
@@ -82,27 +85,27 @@ pub(crate) struct Exchange {
     pub plan: Rc<Plan>,
     pub route: usize,
     pub service: ServiceId,
-    /// The limits of its response.
+    /// The parser's limits for the response.
     pub limits: Limits,
-    /// The hash of the request's property that selects its server.
+    /// The hash of the request property by which load balancing selects the server.
     pub key: u64,
     /// The number of other servers to try if this one cannot be reached or responds with an error.
     pub others: u8,
-    /// The servers whose responses further attempts replaced, the last one first.
+    /// The servers whose responses further attempts replaced, the most recent first.
     pub asked: [Option<ServerId>; 2],
-    /// The response sets the cookie that leads back to this server.
+    /// The response sets the sticky cookie for this server.
     pub sets_cookie: bool,
     /// The response's status; 0 before its head.
     pub status: u16,
     /// Received bytes of the request's body.
     pub received: u64,
-    /// The number of further attempts.
+    /// Attempts after the first.
     pub retries: u8,
-    /// The ids that the gateway assigned to the request, if it assigns any.
+    /// The IDs that the gateway assigned to the request, if it assigns any.
     pub ids: Option<Box<RequestIds>>,
-    /// The call, if the request is one of gRPC.
+    /// The gRPC call, if the request is one.
     pub grpc: Option<Box<Call>>,
-    /// The client's or the server's stream is a tunnel: its bytes are no HTTP.
+    /// The client's or the server's stream is a tunnel: its bytes are not HTTP.
     pub is_tunnel: bool,
     /// A copy for another service, while the request is incomplete.
     pub copy: Option<Box<Copied>>,
@@ -140,8 +143,8 @@ pub(crate) struct Leg {
 }
 
 impl Leg {
-    /// The framing of received bytes, for a request with the framing `declared` towards servers: DATA frames have been
-    /// taken apart already.
+    /// The framing of the received bytes of a request that is sent to servers with the framing `declared`. A stream's
+    /// bytes arrive without their DATA frames.
     pub(crate) fn framing(self, declared: Framing) -> Framing {
         match (self.stream, declared) {
             (Some(_), Framing::Chunked) => Framing::UntilClose,
@@ -157,13 +160,13 @@ impl Exchange {
         Leg { client: self.client, stream: self.stream }
     }
 
-    /// The server's connection, once it has one.
+    /// The server's connection, once the exchange has one.
     #[inline]
     pub(crate) fn upstream(&self) -> Option<UpstreamId> {
         self.attempt.map(|attempt| attempt.upstream)
     }
 
-    /// Its stream on the server's connection, if it has one.
+    /// The stream on the server's connection, if the server speaks HTTP/2.
     #[inline]
     pub(crate) fn upstream_stream(&self) -> Option<StreamNo> {
         self.attempt.and_then(|attempt| attempt.stream)
@@ -181,12 +184,6 @@ impl Exchange {
     #[inline]
     pub(crate) fn policy(&self) -> &Policy {
         self.plan.policy_of(self.route)
-    }
-
-    /// Whether the request may be sent a second time.
-    #[inline]
-    pub(crate) fn is_kept(&self) -> bool {
-        self.head.is_some()
     }
 
     /// The server has switched protocols, and one side is a stream: all further bytes pass in both directions.

@@ -19,7 +19,8 @@ pub(crate) enum Event {
     UpstreamReset(ErrorCode),
     /// The server did not process the request: it refused the stream, or began to close the connection before it.
     Unprocessed(Reason),
-    /// The client ended its stream. `pipelined`: further requests of it are held. `waits`: it still reads the response.
+    /// The client ended its stream. `pipelined`: the gateway holds further requests of the client. `waits`: the client
+    /// still reads the response.
     ClientEnded { pipelined: bool, waits: bool },
 }
 
@@ -32,7 +33,7 @@ pub(crate) enum Step {
     Retry,
     /// Sends the request again, on any connection: the server has not processed it.
     SendElsewhere(Reason),
-    /// Sends it to another server.
+    /// Sends the request to another server.
     FailOver(Reason),
     /// Ends the exchange.
     End(Reason),
@@ -46,7 +47,7 @@ pub(crate) struct Head {
     pub status: u16,
     /// The framing of the body, as the server declares it.
     pub framing: Framing,
-    /// The framing of the bytes that the gateway receives. The frames of a stream are taken apart already.
+    /// The framing of the bytes that the gateway receives: a stream's bytes arrive without frames.
     pub received: Framing,
     pub persistent: bool,
     pub authenticates_connection: bool,
@@ -56,7 +57,7 @@ pub(crate) struct Head {
 /// The decision about a response's head.
 #[derive(Debug)]
 pub(crate) enum HeadStep {
-    /// The gateway drops it.
+    /// The gateway drops the head.
     Skip,
     /// An interim response: the gateway forwards it, and another head follows.
     Interim,
@@ -64,12 +65,12 @@ pub(crate) enum HeadStep {
     Switch,
     /// The final response: its body's framing towards the client, and whether trailers are forwarded.
     Final { framing: Framing, trailers: bool },
-    /// It ends the exchange.
+    /// The head ends the exchange.
     End(Reason),
 }
 
 impl Exchange {
-    /// Decides what an event means.
+    /// Applies an event, and decides the next step.
     pub(crate) fn on(&mut self, event: Event) -> Step {
         match (event, &self.response) {
             (Event::NotConnected(reason), ResponseHalf::Awaiting) if self.others > 0 => {
@@ -119,7 +120,7 @@ impl Exchange {
             101 => return HeadStep::End(Reason::UpstreamSwitched),
             // The server has opened the tunnel.
             200..300 if self.asks_upgrade && self.upstream_stream().is_some() => return HeadStep::Switch,
-            // On a stream, success says that the tunnel is open (RFC 8441 section 5).
+            // On a stream, a 2xx response would tell the client that the tunnel is open (RFC 8441 section 5).
             200..300 if self.asks_upgrade && self.stream.is_some() => {
                 return HeadStep::End(Reason::NotSwitched);
             }
@@ -136,7 +137,7 @@ impl Exchange {
         }
         let framing = match (head.framing, self.version) {
             (Framing::None | Framing::Length(_), _) => head.framing,
-            // A stream has frames and an end of its own.
+            // The frames of a stream delimit the body.
             _ if self.stream.is_some() => Framing::UntilClose,
             (Framing::Chunked | Framing::UntilClose, Version::Http11) => Framing::Chunked,
             (Framing::Chunked | Framing::UntilClose, Version::Http10) => Framing::UntilClose,
@@ -167,40 +168,4 @@ impl Exchange {
         let limits = self.policy().interims;
         self.interims.take(length, limits)
     }
-
-    /// Whether to send the request again after a close without a response. Only on a reused connection, which the
-    /// server may have closed before it read the request; and only if the request may be processed twice, since the
-    /// server may have done so before the close.
-    fn can_retry(&self) -> bool {
-        // A connection with streams may be a reused one at a further attempt, too.
-        self.attempt.is_some_and(|attempt| attempt.reused && (attempt.stream.is_none() || self.retries == 0))
-            && self.times.first_byte.is_none()
-            && self.is_repeatable
-            && self.is_kept()
-    }
-
-    /// Whether to send a request again that its server has not processed (RFC 9113 section 8.7).
-    fn can_go_elsewhere(&self) -> bool {
-        self.times.first_byte.is_none() && self.is_kept() && self.retries < MOST_UNPROCESSED
-    }
-
-    /// Whether another server may still replace the response: no final head is forwarded yet.
-    pub(crate) fn may_ask_another(&self) -> bool {
-        self.status == 0
-            && self.others > 0
-            && self.is_repeatable
-            && self.is_kept()
-            && !self.policy().retry.on.is_empty()
-    }
-
-    /// Whether the gateway asks another server instead of forwarding a response with this status.
-    pub(crate) fn is_to_ask_another(&self, status: u16) -> bool {
-        self.may_ask_another()
-            && self.policy().retry.on.contains(status)
-            && self.request.is_passed_on()
-            && !self.asks_upgrade
-    }
 }
-
-/// The maximum number of attempts of a request that servers do not process, before the gateway gives up.
-const MOST_UNPROCESSED: u8 = 10;

@@ -5,7 +5,7 @@ use crate::deadlines::{BodyProgress, Cause, Limit, ServerWait, Wait};
 use std::time::Instant;
 use weir_reactor::{Key, Timer, Wheel};
 
-/// A timer, and the deadline of the wait that it stands for unless a limit is nearer.
+/// A timer and the deadlines of the waits that it covers. It fires earlier if a limit is nearer.
 #[derive(Debug, Default)]
 pub(crate) struct ExchangeTimer {
     pub timer: Timer<Cause>,
@@ -15,7 +15,8 @@ pub(crate) struct ExchangeTimer {
 }
 
 impl Exchange {
-    /// The event of the client that the exchange waits for now. `pending`: whether the client has output to read.
+    /// The exchange's current wait. Waits for the server are separate. `pending`: whether the client has output to
+    /// read.
     pub(crate) fn wait(&self, pending: bool) -> Option<Wait> {
         match self.stage {
             _ if self.is_tunnel => Some(Wait::Tunnel),
@@ -25,7 +26,7 @@ impl Exchange {
         }
     }
 
-    /// Whether [`Self::set_timer`] may have something to do. A message that takes one turn needs no timer.
+    /// Whether the exchange may need [`Self::set_timer`]. An exchange that completes within a turn needs no timer.
     #[inline]
     pub(crate) fn is_timed(&self, pending: bool) -> bool {
         pending
@@ -37,7 +38,7 @@ impl Exchange {
             || self.upstream_stream().is_some()
     }
 
-    /// The end of its total timeout, if it has one.
+    /// The deadline of the total timeout: the shorter of the route's and the gRPC call's. `None` for a tunnel.
     #[inline]
     pub(crate) fn total(&self) -> Option<(Instant, Limit)> {
         if self.is_tunnel {
@@ -65,12 +66,12 @@ impl Exchange {
         }
     }
 
-    /// The progress of its request's body. `has_taken`: the server's connection has sent all that it was given.
+    /// The progress of the request's body. `has_taken`: the server's connection has sent all bytes passed to it.
     pub(crate) fn body_progress(&self, has_taken: bool) -> BodyProgress {
         match &self.stage {
             Stage::Holding(held) => BodyProgress::Moving { bytes: held.passed, awaits_client: true },
             Stage::Queued => BodyProgress::Held,
-            // While the server has bytes to take, or is not connected, the delay is not the client's.
+            // While the server's connection still has bytes to send, or is not open yet, the client is not at fault.
             Stage::Forwarding if self.wants_body() => {
                 BodyProgress::Moving { bytes: self.received, awaits_client: has_taken }
             }

@@ -4,7 +4,7 @@ use httpdate::HttpDate;
 use std::io::Write as _;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The `Date` field line, formatted at most once a second.
+/// The `Date` field line, formatted at most once per second.
 #[derive(Debug)]
 pub(crate) struct Date {
     line: [u8; LINE.len()],
@@ -17,7 +17,7 @@ impl Date {
         Self { line: *LINE, until: None }
     }
 
-    /// The line for a response that is written in the turn of `now`.
+    /// The line for a response in the turn at `now`.
     #[inline]
     pub(crate) fn line(&mut self, now: Instant) -> &[u8] {
         if self.until.is_none_or(|until| now >= until) {

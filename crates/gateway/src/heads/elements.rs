@@ -64,7 +64,7 @@ fn pair<'a>(text: &'a [u8], hop: &mut Hop<'a>) -> Option<&'a [u8]> {
     Some(rest)
 }
 
-/// A value without its quotes, and the rest of the text. The value is `None` if it is empty or has escapes, which no
+/// A value without its quotes, and the remaining text. The value is `None` if it is empty or contains escapes, which no
 /// address, scheme or host needs.
 fn value(text: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
     let [b'"', inner @ ..] = text else {

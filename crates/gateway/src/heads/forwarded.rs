@@ -1,8 +1,8 @@
-//! Fields about a request's client, as proxies in front send them and as servers get them: `X-Forwarded-*`, `Forwarded`
-//! (RFC 7239), or both.
+//! Fields about a request's client, as proxies in front send them and servers receive them: `X-Forwarded-*`,
+//! `Forwarded` (RFC 7239), or both.
 
+use super::client_address::address;
 use super::elements::{self, Hop};
-use super::origin::address;
 use crate::config::Forms;
 use crate::config::document::ProxyField;
 use std::net::IpAddr;
@@ -30,7 +30,7 @@ struct Known<'a> {
 }
 
 /// The field lines about the client, for a request whose head was parsed from `buf`. `peer` is the client's own address
-/// if no proxy is trusted. `scheme` and `host` are the request's own, in case no proxy in front reports them.
+/// if no proxy is trusted. `scheme` and `host` are the request's own, used if no proxy in front reports them.
 #[cold]
 pub(crate) fn lines(
     (head, buf): (&RequestHead, &[u8]),
@@ -68,7 +68,7 @@ pub(crate) fn lines(
         let own = if verbatim { known.senders.len().saturating_sub(1) } else { 0 };
         for (index, sender) in known.senders.iter().enumerate().skip(own) {
             let mut element = format!("for={}", node(sender)).into_bytes();
-            // The first element of a translated or new list has the scheme and host that the client used.
+            // The first element of a translated or new list contains the scheme and host that the client used.
             if index == own && !verbatim {
                 describe(&proto, &host, &mut element);
             } else if verbatim {
@@ -100,8 +100,8 @@ fn said_in_x_forwarded<'a>(head: &'a RequestHead, buf: &'a [u8]) -> Known<'a> {
     }
 }
 
-/// Takes scheme and host from the client's hop or the trusted hops after it. The client may have forged all hops
-/// before.
+/// Takes scheme and host from the client's hop or the trusted hops after it. The client may have forged all earlier
+/// hops.
 fn said_in_forwarded<'a>(head: &'a RequestHead, buf: &'a [u8], client: Option<IpAddr>) -> Known<'a> {
     let hops: Vec<_> = elements::lines(head, buf).into_iter().flat_map(|(_, hops)| hops).collect();
     let is_clients = |hop: &Hop<'a>| client.is_some() && hop.sender.and_then(address) == client;

@@ -7,10 +7,10 @@
 use weir_http::FieldName;
 
 /// Whether servers may mistake a client's field of this name for the gateway's. Trusted proxies in front (`is_trusted`)
-/// may send such fields, but only in the usual spelling: a proxy forwards its clients' other spellings.
+/// may send such fields, but only in the usual spelling, since they may forward other spellings from their clients.
 #[inline]
 pub(crate) fn is_imitation(name: &[u8], is_trusted: bool) -> bool {
-    // Most names resemble none.
+    // Most names resemble no known one.
     let known = like(name);
     !known.is_empty() && is_among(name, known) && !(is_trusted && is_usual(name))
 }

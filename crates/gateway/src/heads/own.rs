@@ -9,24 +9,24 @@ use crate::route::Edits;
 use std::borrow::Cow;
 use weir_http1::{Framing, decimal, framing_field};
 
-/// The circumstances of a response.
+/// The properties of a response that depend on its request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms<'a> {
     /// A response to HEAD has no body (RFC 9110 section 9.3.2).
     pub is_head: bool,
     pub connection: Connection,
-    /// The edits of the request's route, if it has one.
+    /// The edits of the request's route, if it matched one.
     pub edits: Option<&'a Edits>,
     /// The `Date` field line.
     pub date: &'a [u8],
 }
 
-/// A response of the gateway's own.
+/// A response that the gateway generates.
 #[derive(Debug)]
 pub(crate) struct Own<'a> {
     pub status: u16,
     pub content_type: &'a str,
-    /// The body; `None` for the status in words.
+    /// The body; `None`: the status and its reason phrase.
     pub body: Option<Cow<'a, [u8]>>,
     /// An additional field, such as `Location`.
     pub field: Option<(&'static str, &'a [u8])>,
@@ -36,7 +36,7 @@ pub(crate) struct Own<'a> {
 pub(crate) const PLAIN: &str = "text/plain; charset=utf-8";
 
 impl<'a> Own<'a> {
-    /// The response for `reason`, if it has one.
+    /// The response for `reason`, if the reason maps to a status.
     pub(crate) fn of_reason(reason: &Reason, pages: &'a Pages) -> Option<Self> {
         let status = reason.status()?;
         Some(match pages.get(&status) {
@@ -110,7 +110,7 @@ impl<'a> Own<'a> {
         out.end();
     }
 
-    /// Writes the response as one of gRPC, with this status: its body becomes the message.
+    /// Writes a gRPC response with this status. The body becomes the status message.
     pub(crate) fn grpc_head(
         &self,
         body: &[u8],
@@ -126,7 +126,7 @@ impl<'a> Own<'a> {
             out.extend_from_slice(b"\r\nGrpc-Message: ");
             match self.content_type.starts_with("text/plain") {
                 true => grpc::write_message(&body[..body.len().min(MESSAGE)], out),
-                // A page for browsers.
+                // The body is a page for browsers.
                 false => grpc::write_message(phrase(self.status).as_bytes(), out),
             }
             out.extend_from_slice(b"\r\n");
@@ -143,7 +143,7 @@ impl<'a> Own<'a> {
     }
 }
 
-/// The maximum length of a message of gRPC, before its encoding: a body may be a page.
+/// The maximum length of a gRPC status message before its encoding, as a body may be long.
 const MESSAGE: usize = 1024;
 
 /// The body of an error response: the reason, and the setting that would change it, if there is one.

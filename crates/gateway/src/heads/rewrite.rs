@@ -3,6 +3,7 @@
 use super::forwarded::{self, Proxy};
 use super::imitations::{is_imitation, is_known_when_folded};
 use super::max_forwards::MaxForwards;
+use super::set_cookie::Cookie;
 use super::websocket;
 use super::writer::HeadWriter;
 use crate::config::Forms;
@@ -37,7 +38,7 @@ pub(crate) fn forwarded(peer: Option<SocketAddr>, tls: bool) -> Box<[u8]> {
 pub(crate) struct RequestEdits<'a> {
     /// The output of [`forwarded()`].
     pub forwarded: &'a [u8],
-    /// The trusted proxy in front, whose facts about the client are forwarded.
+    /// The trusted proxy in front, if any: the gateway forwards its facts about the client.
     pub proxy: Option<Proxy>,
     /// The fields that describe the client.
     pub forms: Forms,
@@ -46,7 +47,7 @@ pub(crate) struct RequestEdits<'a> {
     pub path: Option<&'a PathEdit>,
     /// The scheme of the connection to the server.
     pub scheme: Scheme,
-    /// Whether the gateway has buffered the body: `Expect` then has no purpose left.
+    /// Whether the gateway has buffered the body, which makes `Expect` pointless.
     pub was_buffered: bool,
     /// Whether trailers are forwarded, and with them the `Trailer` field that announces them.
     pub announces_trailers: bool,
@@ -54,9 +55,9 @@ pub(crate) struct RequestEdits<'a> {
     pub via: Option<&'a str>,
     pub underscores: Underscores,
     pub edits: &'a Edits,
-    /// The values of variables. `upstream` is also the `Host` for an HTTP/1.0 client that sent none.
+    /// The values of variables. `upstream` is also the `Host` of a request by an HTTP/1.0 client that sent none.
     pub values: &'a Values<'a>,
-    /// The request came by HTTP/2.
+    /// The request arrived by HTTP/2.
     pub is_http2: bool,
 }
 
@@ -93,7 +94,7 @@ pub(crate) fn request<W: HeadWriter>(
     let max_forwards = MaxForwards::of(head, buf);
     let replaced = Replaced {
         host: host_replaced || !W::IS_TEXT,
-        // An HTTP/1.0 client cannot get the upstream's 100, and a buffered body needs none.
+        // An HTTP/1.0 client cannot receive the upstream's 100, and a buffered body needs none.
         expect: head.version != Version::Http11 || changes.was_buffered,
         max_forwards: max_forwards != MaxForwards::Any,
     };
@@ -176,7 +177,7 @@ fn path(buf: &[u8], head: &RequestHead, edit: Option<&PathEdit>, out: &mut Vec<u
     }
 }
 
-/// Appends the gateway's fields and those of the route, which replace the gateway's of the same name.
+/// Appends the route's fields, and the gateway's unless the route replaces them.
 #[cold]
 fn forwarded_and_edits<W: HeadWriter>(
     forwarded: &[u8],
@@ -285,16 +286,6 @@ impl Connection {
     }
 }
 
-/// A cookie that keeps a client with its server.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Cookie<'a> {
-    pub name: &'a [u8],
-    /// The number that identifies the server.
-    pub value: u64,
-    /// Whether the client uses TLS, so that the cookie is `Secure`.
-    pub secure: bool,
-}
-
 /// The gateway's changes to a response head.
 #[derive(Debug)]
 pub(crate) struct ResponseEdits<'a> {
@@ -335,7 +326,7 @@ pub(crate) fn response(
             out.extend_from_slice(date);
         }
         match head.content_length() {
-            // Without a body, the length is that of the response to GET (HEAD, 304), and 204 has none.
+            // In a response without a body (HEAD, 304), the length is that of the response to GET; a 204 carries none.
             Some(length) if framing == Framing::None && head.status != 204 => {
                 framing_field(Framing::Length(length), out);
             }
@@ -345,11 +336,8 @@ pub(crate) fn response(
         if let Some(edits) = edits {
             edits.write_fixed(out);
         }
-        if let Some(Cookie { name, value, secure }) = cookie {
-            out.extend_from_slice(b"Set-Cookie: ");
-            out.extend_from_slice(name);
-            let secure = if secure { "; Secure" } else { "" };
-            line(format!("={value:016x}; Path=/; HttpOnly; SameSite=Lax{secure}").as_bytes(), b"", out);
+        if let Some(cookie) = cookie {
+            cookie.write(out);
         }
         via(name, head.version, edits, out);
     });
@@ -374,7 +362,7 @@ struct Replaced {
     max_forwards: bool,
 }
 
-// Each head of HTTP/1.1 pays for a call per field, which two instances of `request` would make of it.
+// Inlined: with two instances of `request`, each HTTP/1.1 head would otherwise pay for a call per field.
 #[inline(always)]
 fn keep_in_request(buf: &[u8], field: &Field, by: Replaced, is_trusted: bool) -> bool {
     let replaced = match field.known {
@@ -383,13 +371,14 @@ fn keep_in_request(buf: &[u8], field: &Field, by: Replaced, is_trusted: bool) ->
         | FieldName::XForwardedProto
         | FieldName::XForwardedHost => true,
         FieldName::Host => by.host,
-        // Written from the framing, so that a repeated value becomes one.
+        // Written from the framing, so that a repeated value is sent only once.
         FieldName::ContentLength => true,
         FieldName::Expect => by.expect,
         FieldName::MaxForwards => by.max_forwards,
-        // Credentials for the gateway, which asks for none; servers must not get them (RFC 9110 section 11.7.2).
+        // Credentials for the gateway, which requests none; servers must not receive them (RFC 9110 section 11.7.2).
         FieldName::ProxyAuthorization => true,
-        // Requests do not need it, and CGI programs would read it from `HTTP_PROXY` as the address of their proxy.
+        // Requests do not need the field, and CGI programs would read it from `HTTP_PROXY` as the address of their
+        // proxy.
         FieldName::Proxy => true,
         FieldName::Other => is_imitation(field.name.of(buf), is_trusted),
         _ => false,
@@ -397,13 +386,15 @@ fn keep_in_request(buf: &[u8], field: &Field, by: Replaced, is_trusted: bool) ->
     !(replaced || field.hop_by_hop)
 }
 
-/// Whether to drop a field for the underscore in its name. Where such fields pass, [`is_imitation`] checks the others.
+/// Whether to drop a field for the underscore in its name. If such fields pass, drops only those that servers may take
+/// for a known field; [`is_imitation`] checks the others.
 #[cold]
 fn drops_underscore(buf: &[u8], field: &Field, underscores: Underscores) -> bool {
     underscores != Underscores::Pass || is_known_when_folded(field.name.of(buf))
 }
 
-/// Appends `Via` with the received version, if the gateway has a name for it (RFC 9110 section 7.6.3).
+/// Appends `Via` with the received version, if the configuration sets the gateway's name there (RFC 9110 section
+/// 7.6.3).
 #[inline]
 pub(super) fn via(name: Option<&str>, received: Version, edits: Option<&Edits>, out: &mut Vec<u8>) {
     if let Some(name) = name {

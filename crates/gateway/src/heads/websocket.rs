@@ -15,8 +15,8 @@ pub(crate) const PROTOCOL: &[u8] = b"websocket";
 /// The value of `Sec-WebSocket-Accept`, in base64.
 pub(crate) type Accept = [u8; 28];
 
-/// Whether a request, whose head was parsed from `buf`, opens a WebSocket. The gateway gives one that arrived as an
-/// extended CONNECT the form of HTTP/1.1.
+/// Whether the request whose head was parsed from `buf` opens a WebSocket. The gateway represents an extended CONNECT
+/// in the form of HTTP/1.1.
 pub(crate) fn is_opening(head: &RequestHead, buf: &[u8]) -> bool {
     let Some(protocols) = head.upgrade else { return false };
     let mut protocols = protocols.of(buf).split(|byte| *byte == b',');
@@ -26,7 +26,7 @@ pub(crate) fn is_opening(head: &RequestHead, buf: &[u8]) -> bool {
         && key(head, buf).is_some()
 }
 
-/// The proof that the server has understood a request for a WebSocket. `None` without a key.
+/// The `Sec-WebSocket-Accept` that proves that the server has understood the request. `None` without a key.
 pub(crate) fn accept(head: &RequestHead, buf: &[u8]) -> Option<Accept> {
     let text = [key(head, buf)?, GUID].concat();
     let mut accept = [0; 28];
@@ -42,17 +42,17 @@ fn key<'a>(head: &RequestHead, buf: &'a [u8]) -> Option<&'a [u8]> {
     is_valid.then_some(key)
 }
 
-/// Whether a field is the client's key, which an extended CONNECT does not have.
+/// Whether a field is the client's key, which an extended CONNECT omits.
 pub(crate) fn is_key(buf: &[u8], field: &Field) -> bool {
     field.name.of(buf).eq_ignore_ascii_case(b"sec-websocket-key")
 }
 
-/// Whether a field is the server's proof, which a response to an extended CONNECT does not have.
+/// Whether a field is the server's proof, which a response to an extended CONNECT omits.
 pub(crate) fn is_accept(buf: &[u8], field: &Field) -> bool {
     field.name.of(buf).eq_ignore_ascii_case(b"sec-websocket-accept")
 }
 
-/// Writes the head that switches protocols (101) for a client of HTTP/1.1, in place of one that opened a tunnel on a
+/// Writes the head that switches protocols (101) for an HTTP/1.1 client, in place of one that opened a tunnel on a
 /// stream.
 pub(crate) fn switched(
     buf: &[u8],

@@ -7,10 +7,11 @@ use weir_http2::hpack::Encoder;
 
 /// Takes the parts of a head in their order.
 pub(crate) trait HeadWriter {
-    /// Whether the head is text: then a chunked body has a field, and fields are about one connection.
+    /// Whether the head is text. Only text declares a chunked body in a field, and contains fields about the
+    /// connection.
     const IS_TEXT: bool;
 
-    /// The method, and the path that `write_path` appends. HTTP/2 also has scheme and authority here.
+    /// The method, and the path that `write_path` appends. HTTP/2 also sends scheme and authority here.
     fn request(
         &mut self,
         method: &[u8],
@@ -19,8 +20,8 @@ pub(crate) trait HeadWriter {
         write_path: impl FnOnce(&mut Vec<u8>),
     );
 
-    /// The protocol of a request that opens a tunnel, in HTTP/2: there it follows the parts of [`Self::request`]. In
-    /// HTTP/1.1 it is a field.
+    /// The protocol of a request that opens a tunnel, after the parts of [`Self::request`]. HTTP/1.1 writes a field
+    /// instead.
     fn protocol(&mut self, name: &[u8]);
 
     /// The status, with the reason phrase for HTTP/1.1.
@@ -76,11 +77,11 @@ impl HeadWriter for Vec<u8> {
     }
 }
 
-/// A field block. Its caller leaves out the fields that HTTP/2 does not have (RFC 9113 section 8.2.2).
+/// A field block. The caller omits the fields that HTTP/2 forbids (RFC 9113 section 8.2.2).
 #[derive(Debug)]
 pub(crate) struct FieldBlock<'a, 'b> {
     pub encoder: &'a mut Encoder<'b>,
-    /// Room for lines, empty between calls.
+    /// A buffer for lines, empty between calls.
     pub lines: &'a mut Vec<u8>,
 }
 

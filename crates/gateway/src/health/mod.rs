@@ -1,5 +1,5 @@
-//! Active health checks: a thread with its own event loop checks each server periodically, and mails the workers when a
-//! server's health changes.
+//! Active health checks: a thread with its own event loop checks each server periodically, and notifies the workers
+//! when a server's health changes.
 
 mod check;
 
@@ -20,10 +20,10 @@ pub(crate) fn is_wanted(snapshot: &Snapshot) -> bool {
     snapshot.services.iter().any(|service| service.health.is_some())
 }
 
-/// The receiver of changes.
+/// Receives changes of health.
 pub(crate) type Report = Box<dyn Fn(Health) + Send>;
 
-/// Starts the thread, which receives new configurations by mail. Errors: the thread cannot be started.
+/// Starts the thread, which receives new configurations through a mailbox. Errors: the thread cannot be started.
 pub(crate) fn start(
     snapshot: &Snapshot,
     report: Report,
@@ -43,7 +43,7 @@ pub(crate) fn start(
 struct Checker {
     reactor: Reactor,
     wire: Wire,
-    /// By the number in their keys, which stays while a check is in progress.
+    /// The checks by the number in their keys, which is stable while a check is in progress.
     checks: BTreeMap<u32, Check>,
     report: Report,
     journal: Journal,
@@ -58,7 +58,7 @@ impl Checker {
         mailbox.register(&self.reactor, MAIL)?;
         let mut events = Events::default();
         loop {
-            // Checks are few and each has one deadline, so scanning all costs little.
+            // There are few checks with one deadline each, so scanning them is cheap.
             let next = self.checks.values().map(Check::due).min();
             self.reactor.turn(&mut events, next)?;
             for ready in events.ready() {
@@ -103,8 +103,8 @@ impl Checker {
         (self.report)(health);
     }
 
-    /// Adopts another configuration. Checks of unchanged servers continue, also one in progress: other servers may change more often than
-    /// a check takes. A server without a check counts as up.
+    /// Adopts another configuration. Checks of unchanged servers continue, even in progress: otherwise frequent changes
+    /// of other servers would restart a check before it ends. A server without a check counts as up.
     fn adopt(&mut self, snapshot: &Snapshot) {
         let now = self.reactor.now();
         let mut before: BTreeMap<_, Vec<(u32, Check)>> = BTreeMap::new();
@@ -151,7 +151,7 @@ pub(crate) struct Health {
 const MAIL: Key = Key::fixed(0, 0);
 const CHECK: u8 = 1;
 
-/// The interval between the first checks, which would otherwise all start at once.
+/// The interval between the first checks, so that they do not all start at once.
 const SPREAD: Duration = Duration::from_millis(5);
 
 #[cfg(test)]
@@ -171,8 +171,8 @@ mod tests {
         compile(&config, &mut Findings::default()).unwrap()
     }
 
-    /// Regression test: each change of another server began the checks in progress anew, so a silent server stayed up as long as
-    /// changes came sooner than the timeout.
+    /// Regression test: each change of another server restarted the checks in progress, so a silent server stayed up
+    /// while changes were more frequent than the timeout.
     #[test]
     fn a_check_in_progress_continues_when_other_servers_change() {
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();

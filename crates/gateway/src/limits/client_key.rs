@@ -3,7 +3,7 @@
 use crate::config::mapped;
 use std::net::IpAddr;
 
-/// One client: an IPv4 address, or an IPv6 network of 64 bits, within which a host chooses its addresses freely (RFC 4291
+/// One client: an IPv4 address, or an IPv6 network of 64 bits, since a host chooses its interface ID freely (RFC 4291
 /// section 2.5.1). All clients of Unix sockets count as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ClientKey(u128);

@@ -1,4 +1,4 @@
-//! The limit of connections per client, over all workers.
+//! The limit of connections per client, across all workers.
 
 use super::ClientKey;
 use super::shards::Shards;
@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-/// Counts connections by client. A client without connections has no entry, so there are never more entries than connections.
+/// Counts connections by client. Clients without connections have no entry, so the memory is bounded by the number of
+/// connections.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionLimiter(Shards<HashMap<ClientKey, u32>>);
 
@@ -18,7 +19,7 @@ pub(crate) struct Permit {
 }
 
 impl ConnectionLimiter {
-    /// Counts another connection; `None`: the client has `most` already.
+    /// Counts another connection; `None` if the client already has `most`.
     pub(crate) fn admit(self: &Arc<Self>, client: ClientKey, most: u32) -> Option<Permit> {
         let mut shard = self.0.of(client);
         let open = shard.entry(client).or_insert(0);

@@ -1,27 +1,28 @@
-//! The descriptors of the process: the share of connections, how many of them are in use, and the reserve for the rest.
+//! The process's descriptors: the budget for connections, its use, and the reserve for everything else.
 
 use super::Exhausted;
 use crate::config::Fault;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// The descriptors that all workers share. Opening and closing a connection updates them, a request on an open one does
-/// not.
+/// The descriptors that all workers share. Only opening and closing a connection updates the counts, not a request on
+/// an open connection.
 #[derive(Debug)]
 pub(crate) struct Descriptors {
     /// The open-file limit of the process.
     limit: usize,
-    /// Descriptors for other things than connections and health checks, the reserve among them.
+    /// Descriptors for everything but connections and health checks, including the reserve.
     others: AtomicUsize,
-    /// The share of connections.
+    /// The budget for connections.
     connections: AtomicUsize,
-    /// A reserve for connections to servers beyond `connections`, so that none fails while other workers close idle ones.
+    /// A reserve for connections to servers beyond `connections`, so that connecting succeeds while other workers close
+    /// idle connections.
     more: usize,
-    /// The share of clients' connections.
+    /// The part of `connections` that clients may use.
     most_clients: AtomicUsize,
     clients: AtomicUsize,
     upstreams: AtomicUsize,
-    /// A listener has paused until a descriptor is free.
+    /// Whether a listener has paused until a descriptor is free.
     is_wanted: AtomicBool,
 }
 
@@ -32,7 +33,7 @@ pub(crate) enum Kind {
     Upstream,
 }
 
-/// The descriptor of one connection, given back when this is dropped.
+/// The descriptor of one connection, released on drop.
 #[derive(Debug)]
 pub(crate) struct Descriptor {
     of: Arc<Descriptors>,
@@ -43,18 +44,18 @@ pub(crate) struct Descriptor {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Open {
     pub limit: usize,
-    /// The share of connections.
+    /// The budget for connections.
     pub connections: usize,
-    /// The share of clients within that.
+    /// The part of `connections` that clients may use.
     pub most_clients: usize,
     pub clients: usize,
     pub upstreams: usize,
 }
 
-// A worker that frees a descriptor checks `is_wanted` after that; a worker that needs one sets `is_wanted` before it
-// checks again. So at least one of them observes the other; this requires sequential consistency.
+// A worker that frees a descriptor checks `is_wanted` afterwards; a worker that needs one sets `is_wanted` before it
+// checks again. With sequential consistency, at least one of them observes the other.
 impl Descriptors {
-    /// `limit`: the process's open-file limit; `others`: descriptors in use for other things than connections.
+    /// `limit`: the process's open-file limit; `others`: descriptors in use for everything but connections.
     pub(crate) fn new(limit: usize, others: usize) -> Self {
         let spare = spare(limit);
         let others = others + spare;
@@ -71,8 +72,8 @@ impl Descriptors {
         }
     }
 
-    /// Sets the maximum of clients' connections (`None`: three quarters of all), and the number of concurrent health checks.
-    /// Returns the maximum in effect, which never exceeds the share of connections.
+    /// Sets the maximum of clients' connections (`None`: three quarters of all), and the number of concurrent health
+    /// checks. Returns the maximum in effect, which never exceeds the budget for connections.
     pub(crate) fn allow(&self, clients: Option<u32>, checks: usize) -> usize {
         let connections = self.beside(checks);
         let most = clients.map_or(of_clients(connections), |most| connections.min(most as usize));
@@ -81,7 +82,7 @@ impl Descriptors {
         most
     }
 
-    /// The fault of a configured maximum of clients' connections, with this number of health checks.
+    /// The fault in a configured maximum of clients' connections, beside this number of health checks.
     pub(crate) fn fault(&self, clients: Option<u32>, checks: usize) -> Option<Fault> {
         let (connections, limit) = (self.beside(checks), self.limit);
         let clients = clients.filter(|most| *most as usize > connections)?;
@@ -94,13 +95,13 @@ impl Descriptors {
         })
     }
 
-    /// Counts the descriptors of new listeners, and of those that are gone. [`Descriptors::allow`] applies the change.
+    /// Counts the descriptors of added and removed listeners. [`Descriptors::allow`] applies the change.
     pub(crate) fn listen(&self, more: usize, fewer: usize) {
         self.others.fetch_add(more, Ordering::SeqCst);
         self.others.fetch_sub(fewer, Ordering::SeqCst);
     }
 
-    /// The share of connections beside this number of health checks.
+    /// The budget for connections beside this number of health checks.
     fn beside(&self, checks: usize) -> usize {
         self.limit.saturating_sub(self.others.load(Ordering::SeqCst) + checks).max(LEAST)
     }
@@ -109,14 +110,14 @@ impl Descriptors {
     pub(crate) fn client(self: &Arc<Self>) -> Result<Descriptor, Exhausted> {
         self.room()?;
         let descriptor = self.forced(Kind::Client);
-        // Another worker may have taken the last one meanwhile.
+        // Another worker may have taken the last descriptor meanwhile.
         match self.clients.load(Ordering::SeqCst) > self.most_clients.load(Ordering::SeqCst) {
             true => Err(Exhausted::Connections),
             false => Ok(descriptor),
         }
     }
 
-    /// Counts the descriptor of a connection to a server. Errors: connections use their whole share.
+    /// Counts the descriptor of a connection to a server. Errors: connections use their whole budget.
     pub(crate) fn upstream(self: &Arc<Self>) -> Result<Descriptor, Exhausted> {
         match self.in_use() < self.connections() {
             true => Ok(self.forced(Kind::Upstream)),
@@ -124,7 +125,7 @@ impl Descriptors {
         }
     }
 
-    /// As [`Descriptors::upstream`], with the reserve of connections to servers.
+    /// As [`Descriptors::upstream`], but may use the reserve for connections to servers.
     pub(crate) fn one_more(self: &Arc<Self>) -> Result<Descriptor, Exhausted> {
         match self.in_use() < self.connections() + self.more {
             true => Ok(self.forced(Kind::Upstream)),
@@ -132,7 +133,7 @@ impl Descriptors {
         }
     }
 
-    /// Counts the descriptor of an open connection, beyond any limit.
+    /// Counts the descriptor of an open connection, regardless of limits.
     pub(crate) fn forced(self: &Arc<Self>, kind: Kind) -> Descriptor {
         self.count(kind).fetch_add(1, Ordering::SeqCst);
         Descriptor { of: Arc::clone(self), kind }
@@ -150,12 +151,12 @@ impl Descriptors {
         }
     }
 
-    /// Notes that a listener has paused until a descriptor is free.
+    /// Records that a listener has paused until a descriptor is free.
     pub(crate) fn want(&self) {
         self.is_wanted.store(true, Ordering::SeqCst);
     }
 
-    /// Whether listeners wait for a descriptor, which the caller wakes now. Call after freeing one.
+    /// Whether listeners wait for a descriptor; then the caller must wake them. Call it after freeing one.
     #[inline]
     pub(crate) fn is_wanted(&self) -> bool {
         self.is_wanted.load(Ordering::SeqCst) && self.is_wanted.swap(false, Ordering::SeqCst)
@@ -188,7 +189,7 @@ impl Descriptors {
 }
 
 impl Default for Descriptors {
-    /// Without a limit, for a worker over a simulated network.
+    /// No limit, for a worker over a simulated network.
     fn default() -> Self {
         Self::new(usize::MAX, 0)
     }
@@ -206,11 +207,11 @@ pub(crate) fn spare(limit: usize) -> usize {
     (limit / 8).clamp(16, 64)
 }
 
-/// A gateway needs one connection on each side. Below that, the system's own error is the better message.
+/// A gateway needs one connection on each side. With fewer, let the system's own error explain the failure.
 const LEAST: usize = 2;
 
-/// The default share of clients: three quarters. Most of them are idle at any time, and only a request in flight needs a
-/// connection to a server.
+/// The default part for clients: three quarters. Most clients are idle at any time, and only a request in flight needs
+/// a connection to a server.
 fn of_clients(connections: usize) -> usize {
     connections - connections / 4
 }

@@ -1,4 +1,4 @@
-//! The memory of all connections, as the workers estimate theirs, and whether it exceeds the limit.
+//! The memory of all connections, as estimated by the workers, and whether it exceeds the limit.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -10,8 +10,8 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Replaces a worker's earlier estimate `before` by `now`. Returns whether memory is short: from `most` bytes on, until it falls
-    /// below seven eighths of that, so that the state does not change with each response.
+    /// Replaces a worker's earlier estimate `before` with `now`. Returns whether memory is short: from `most` bytes
+    /// until use falls below seven eighths of `most`, so that the state does not flap.
     pub(crate) fn weigh(&self, before: usize, now: usize, most: Option<usize>) -> bool {
         let more = now.wrapping_sub(before);
         let used = self.used.fetch_add(more, Ordering::SeqCst).wrapping_add(more);
@@ -23,7 +23,7 @@ impl Memory {
         is_short
     }
 
-    /// Bytes.
+    /// The bytes in use.
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::SeqCst)
     }
@@ -37,7 +37,7 @@ mod tests {
     fn it_is_short_from_the_limit_until_there_is_an_eighth_less() {
         let memory = Memory::default();
         let most = Some(800);
-        // Of one worker, and then of another one, too.
+        // One worker's estimate, then a second worker's in addition.
         assert!(!memory.weigh(0, 500, most) && !memory.weigh(0, 299, most));
         assert!(memory.weigh(299, 300, most));
         assert!(memory.weigh(500, 400, most), "700 is seven eighths");

@@ -15,13 +15,14 @@ pub(crate) struct Rate {
     every: Duration,
     /// The time in which an empty bucket fills.
     depth: Duration,
-    /// All clients have one bucket together.
+    /// Whether all clients share one bucket.
     in_common: bool,
     shards: Shards<Shard>,
     networks: Networks,
 }
 
-/// The buckets of networks, for clients beyond the [`MOST`] that have their own. Several networks may share a bucket.
+/// The buckets of networks, for clients beyond the [`MOST`] with buckets of their own. Several networks may share a
+/// bucket.
 #[derive(Debug, Default)]
 struct Networks {
     full_at: Mutex<HashMap<u64, Instant>>,
@@ -31,12 +32,12 @@ struct Networks {
 #[derive(Debug, Default)]
 struct Shard {
     full_at: HashMap<ClientKey, Instant>,
-    /// The last search for full buckets.
+    /// The time of the last search for full buckets.
     swept: Option<Instant>,
 }
 
 impl Rate {
-    /// Full buckets for a route's limit.
+    /// The buckets for a route's limit, all full.
     pub(crate) fn new(limit: RateLimit) -> Self {
         let RateLimit { requests, per, burst, in_common } = limit;
         let every = per / requests.max(1);
@@ -49,7 +50,7 @@ impl Rate {
         }
     }
 
-    /// Takes a token. Errors: the bucket is empty: the time until the next token.
+    /// Takes a token. Errors: the bucket is empty, and gets its next token after this time.
     pub(crate) fn take(&self, origin: ClientKey, now: Instant) -> Result<(), Duration> {
         let origin = if self.in_common { ClientKey::of(None) } else { origin };
         let mut shard = self.shards.of(origin);
@@ -73,8 +74,8 @@ impl Rate {
         if empty_for.is_zero() { Ok(full_at) } else { Err(empty_for) }
     }
 
-    /// Takes a token of the client's network: the table of clients is full. Clients of one network that take turns would get a
-    /// full bucket each time; their network's bucket stays.
+    /// Takes a token from the client's network, since the table of clients is full. An evicted client returns with a
+    /// full bucket, so without this limit clients that take turns would have none.
     #[cold]
     fn take_of_network(&self, origin: ClientKey, now: Instant) -> Result<(), Duration> {
         let Networks { full_at, key } = &self.networks;
@@ -87,7 +88,7 @@ impl Rate {
 }
 
 impl Shard {
-    /// Drops full buckets, at most once per `every`, so that new clients do not cost a search each.
+    /// Drops full buckets, at most once per `every`, so that not every new client causes a search.
     fn sweep(&mut self, now: Instant, every: Duration) {
         if self.swept.is_none_or(|swept| now.saturating_duration_since(swept) >= every) {
             self.swept = Some(now);
@@ -95,7 +96,7 @@ impl Shard {
         }
     }
 
-    /// Drops the fullest of a few buckets: its client gains the fewest tokens by that.
+    /// Drops the fullest of a few buckets, since its client gains the fewest tokens.
     fn drop_one(&mut self) {
         let first = self.full_at.iter().take(8).min_by_key(|(_, full_at)| **full_at);
         if let Some(origin) = first.map(|(origin, _)| *origin) {
@@ -106,7 +107,7 @@ impl Shard {
 
 /// The maximum number of clients with buckets of their own, per route: 2 MiB.
 const MOST: usize = 32_768;
-/// Buckets of networks: even a site with 2^16 networks has no more than these.
+/// The number of buckets for networks. It bounds memory, and the requests of an attacker with many networks.
 const MOST_NETWORKS: u64 = 1024;
 
 #[cfg(test)]
@@ -133,7 +134,7 @@ mod tests {
         assert_eq!(rate.take(origin(1), at(60)), Err(Duration::from_millis(40)));
         assert_eq!(rate.take(origin(1), at(100)), Ok(()));
         assert_eq!(rate.take(origin(1), at(100)), Err(Duration::from_millis(100)));
-        // Long after, it is full, and no fuller.
+        // Long afterwards, the bucket is full, but holds no more than its burst.
         for _ in 0..3 {
             assert_eq!(rate.take(origin(1), at(60_000)), Ok(()));
         }
@@ -161,7 +162,7 @@ mod tests {
         }
     }
 
-    /// Regression test: 2060 networks of one site filled a part, and all other clients that fell to it had no limit.
+    /// Regression test: 2060 networks of one site filled a shard, and all other clients in that shard had no limit.
     #[test]
     fn beyond_the_clients_that_can_be_told_apart_networks_have_a_limit() {
         let (rate, now) = (rate(2, 3600, 2, false), Instant::now());
@@ -171,17 +172,17 @@ mod tests {
         };
         let passed =
             |site: u128| (0..1 << 16).filter(|network| rate.take(ipv6(site, *network), now).is_ok()).count();
-        // The clients with buckets of their own, and two more of their site.
+        // Passes the clients with buckets of their own, and two more requests of the site.
         assert_eq!(passed(1).saturating_sub(MOST), 2);
-        // All that are new share their network's; those that are known have a token left.
+        // New clients share their site's bucket; known clients have a token left.
         for _ in 0..3 {
             assert!(passed(1) <= MOST);
         }
         assert_eq!(passed(1), 0);
-        // Other sites are not concerned, but for one in a thousand.
+        // Other sites are not affected, except for about one in a thousand.
         let others = (2..102).filter(|site| rate.take(ipv6(*site, 0), now).is_ok()).count();
         assert!(others >= 95, "{others}");
-        // A client that is known is limited, as ever.
+        // A known client keeps its own limit.
         let known = ipv6(7, 0);
         let more = (0..3).filter(|_| rate.take(known, now).is_ok()).count();
         assert!(more <= 2, "{more}");

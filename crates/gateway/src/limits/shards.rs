@@ -1,4 +1,4 @@
-//! A table by client that all workers share, in shards with a lock each, so that workers seldom wait for each other.
+//! A table by client that all workers share. Each shard has its own lock, so workers seldom wait for each other.
 
 use super::ClientKey;
 use std::hash::{BuildHasher as _, RandomState};
@@ -42,7 +42,7 @@ mod tests {
         let neighbours: [fn(u128) -> IpAddr; 3] = [
             |number| Ipv4Addr::from_bits(0xc000_0200 + number as u32).into(),
             |number| Ipv6Addr::from_bits((0x2001_0db8 << 96) + (number << 64)).into(),
-            // These filled one part before it depended on a key.
+            // These clients filled one shard before a random key assigned them.
             |number| Ipv6Addr::from_bits((0x2001_0db8 << 96) + ((number * 0x1_1b1b) << 64)).into(),
         ];
         for neighbour in neighbours {

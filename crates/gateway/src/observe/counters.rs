@@ -1,4 +1,4 @@
-//! The events that workers count: plain integers, which are summed over all workers on request.
+//! The events that workers count, in plain integers. A report sums them over all workers.
 
 use super::latency::Measured;
 use super::metrics::Counters;
@@ -20,22 +20,22 @@ pub(super) const CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"
 /// The peers of connections, in the order of [`Kind`].
 pub(super) const SIDES: [&str; 2] = ["client", "server"];
 
-/// The directions of field blocks, and their forms: see [`weir_http2::FieldBytes`].
+/// The directions and forms of field blocks: see [`weir_http2::FieldBytes`].
 pub(super) const DIRECTIONS: [&str; 2] = ["received", "sent"];
 pub(super) const FORMS: [&str; 2] = ["encoded", "decoded"];
 
-/// The rules that allow another attempt, in the order of [`RetryRule`].
+/// The rules that allow a retry, in the order of [`RetryRule`].
 pub(super) const RULES: [&str; 5] =
     ["reused_connection", "before_sending", "status", "refused_stream", "go_away"];
 
-/// A rule that allows another attempt.
+/// A rule that allows a retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RetryRule {
     /// The server closed a reused connection before it responded.
     ReusedConnection,
     /// The attempt failed before any byte of the request was sent.
     BeforeSending,
-    /// The status is one that the route retries.
+    /// The route retries this response status.
     Status,
     /// The server refused the stream.
     RefusedStream,
@@ -51,8 +51,8 @@ pub(super) const KINDS: [&str; 4] = [
     HandshakeKind::Resume13Psk.name(),
 ];
 
-/// Reasons for rejecting a client's ticket: its key has expired; its key is unknown, or for other certificates; it was
-/// modified since it was sealed; or the handshake asked for another version, suite or name.
+/// Reasons for rejecting a client's ticket: its key has expired; its key is unknown, or belongs to other certificates;
+/// it was modified; or the handshake asked for another version, suite or name.
 pub(super) const REFUSALS: [&str; 4] = ["expired", "unknown_key", "damaged", "mismatched"];
 
 impl Counters {
@@ -80,7 +80,8 @@ impl Counters {
         *self.negotiated.entry(negotiated).or_default() += 1;
     }
 
-    /// Counts a response and the duration of its request. Returns it for the histograms of its service and its route.
+    /// Counts a response and the duration of its request. Returns the measurement for the histograms of the service and
+    /// the route.
     #[inline]
     pub(crate) fn response(&mut self, status: u16, took: Duration) -> Measured {
         let measured = Measured::new(status, took);
@@ -99,12 +100,12 @@ impl Counters {
         FATES.into_iter().zip(self.mirrors.0)
     }
 
-    /// Adds the bytes of a connection with a client.
+    /// Adds the bytes of a client connection.
     pub(crate) fn client_bytes(&mut self, bytes: Bytes) {
         self.bytes(Kind::Client, bytes);
     }
 
-    /// Adds the bytes of a connection with a server.
+    /// Adds the bytes of a server connection.
     pub(crate) fn server_bytes(&mut self, bytes: Bytes) {
         self.bytes(Kind::Upstream, bytes);
     }
@@ -114,7 +115,7 @@ impl Counters {
         self.sent.0[with as usize] += sent;
     }
 
-    /// Counts a request that is sent again.
+    /// Counts a retry.
     pub(crate) fn retry(&mut self, rule: RetryRule) {
         self.retries += 1;
         self.retries_by_rule.0[rule as usize] += 1;
@@ -143,7 +144,7 @@ impl Counters {
         self.rests.0[scarce as usize] += 1;
     }
 
-    /// Counts an idle connection that was closed to make room.
+    /// Counts an idle connection that the gateway closed to make room.
     pub(crate) fn evicted(&mut self, kind: Kind, scarce: Exhausted) {
         self.evicted.0[kind as usize * EXHAUSTED.len() + scarce as usize] += 1;
     }
@@ -153,7 +154,7 @@ impl Counters {
         self.ended.0[reason.code()] += 1;
     }
 
-    /// Adds the tickets of a TLS acceptor. [`Counters::redeem`] has to follow once all are added.
+    /// Adds the tickets of a TLS acceptor. Call [`Counters::redeem`] once all are added.
     pub(crate) fn tickets(&mut self, counts: TicketCounts) {
         let TicketCounts { issued, opened, expired, unknown_key, damaged } = counts;
         self.tickets_issued += issued;
@@ -162,7 +163,7 @@ impl Counters {
         }
     }
 
-    /// Separates redeemed tickets from those that were opened and then rejected.
+    /// Separates redeemed tickets from those that were decrypted, but then rejected.
     pub(crate) fn redeem(&mut self) {
         let by_ticket = [HandshakeKind::Resume12Ticket, HandshakeKind::Resume13Psk];
         self.tickets_redeemed = by_ticket.map(|kind| self.handshakes.0[kind as usize]).iter().sum();
@@ -170,14 +171,14 @@ impl Counters {
         *mismatched = mismatched.saturating_sub(self.tickets_redeemed);
     }
 
-    /// Counts a head that broke these relaxed rules.
+    /// Counts a head that violated these relaxed rules.
     pub(crate) fn accept(&mut self, by: By, rules: Rules) {
         for rule in rules.iter() {
             *self.accepted.entry(Accepted { by: by.clone(), rule: rule.label() }).or_default() += 1;
         }
     }
 
-    /// Early ends by reason, as named by [`Reason::as_str`]; reasons that did not occur are left out.
+    /// Early ends by reason, as named by [`Reason::as_str`], without reasons that did not occur.
     pub fn ended(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         CODES.into_iter().zip(self.ended.0).filter(|(_, count)| *count > 0)
     }
@@ -229,7 +230,7 @@ pub(crate) struct Bytes {
 }
 
 impl Bytes {
-    /// The bytes of a connection so far.
+    /// The bytes that a connection has transferred so far.
     pub(crate) fn of<S: Socket>(transport: &Transport<S>) -> Self {
         Self { received: transport.received(), sent: transport.taken() }
     }
@@ -246,14 +247,14 @@ pub(crate) struct Negotiated {
     pub group: &'static str,
 }
 
-/// A relaxed rule that a head broke, by its name in metrics.
+/// A relaxed rule that a head violated, by its name in metrics.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Accepted {
     pub rule: &'static str,
     pub by: By,
 }
 
-/// The listener or service whose setting relaxes the rule, by name.
+/// The listener or service that relaxes the rule, by name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum By {
     Listener(String),
@@ -303,7 +304,7 @@ mod tests {
         );
     }
 
-    /// TLS counts opened tickets; the handshake that follows may still be full.
+    /// TLS counts decrypted tickets, but the handshake may still be a full one.
     #[test]
     fn a_ticket_is_redeemed_or_mismatched() {
         let mut counters = Counters { handshakes: Counts([9, 9, 2, 3]), ..Counters::default() };

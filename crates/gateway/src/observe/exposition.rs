@@ -7,7 +7,7 @@ use std::fmt::{Display, Write as _};
 pub(crate) struct Exposition(String);
 
 impl Exposition {
-    /// Begins a family: its samples follow.
+    /// Begins a family; its samples must follow.
     pub(crate) fn family(&mut self, name: &str, kind: &str, help: &str) {
         // Writing to a string does not fail.
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");

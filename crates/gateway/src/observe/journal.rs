@@ -1,5 +1,5 @@
-//! Lines for the operator. A closed or full stream must not stop the gateway: write errors are ignored, and a separate
-//! thread writes the workers' lines.
+//! Lines for the operator. A closed or full stream must not stop the gateway, so it ignores write errors, and a
+//! separate thread writes the workers' lines.
 
 use super::access::clock::Clock;
 use crate::reason::Reason;
@@ -16,7 +16,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 use weir_http::visible;
 
-/// A queue of lines to the thread that writes them. Queueing never waits.
+/// The queue of lines for the writer thread. Queueing never blocks.
 #[derive(Clone, Debug)]
 pub(crate) struct Journal {
     queue: SyncSender<Entry>,
@@ -48,7 +48,7 @@ pub(crate) enum Entry {
     Line(Level, String),
     /// A line about an early end of an exchange or a connection. The thread appends the time.
     Ended(Level, String),
-    /// The thread ends, without writing further lines.
+    /// The thread exits without writing further lines.
     End,
 }
 
@@ -56,17 +56,17 @@ pub(crate) enum Entry {
 #[derive(Debug)]
 pub(crate) struct Writer {
     queue: SyncSender<Entry>,
-    /// Closed when the thread ends.
+    /// A channel that closes when the thread exits.
     end: Receiver<()>,
 }
 
-/// The maximum number of lines that wait for a slow reader. Further ones are dropped and counted.
+/// The maximum number of lines that wait for a slow reader. The journal drops and counts further ones.
 const QUEUE: usize = 1024;
 
-/// The timeout for the last lines when the process ends.
+/// The timeout for writing the last lines when the process exits.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
-/// Starts the thread. Errors: the thread cannot be started.
+/// Starts the writer thread. Errors: it cannot be started.
 pub(crate) fn journal() -> io::Result<(Journal, Writer)> {
     let (queue, lines) = sync_channel(QUEUE);
     let (ending, end) = channel();
@@ -77,13 +77,13 @@ pub(crate) fn journal() -> io::Result<(Journal, Writer)> {
 }
 
 impl Journal {
-    /// A journal without a thread: the caller receives its lines.
+    /// A journal without a thread, and the receiver of its lines.
     pub(crate) fn kept() -> (Self, Receiver<Entry>) {
         let (queue, lines) = sync_channel(QUEUE);
         (Self { queue, dropped: Arc::default() }, lines)
     }
 
-    /// Queues a line for stderr. Hidden characters in it become visible, so that peers cannot control a terminal.
+    /// Queues a line for stderr. Hidden characters are escaped, so that peers cannot control a terminal.
     pub(crate) fn line(&self, line: impl Display) {
         self.queue(Entry::Line(Level::Info, line.to_string()));
     }
@@ -113,9 +113,9 @@ impl Journal {
 impl Writer {
     /// Waits until all lines of the workers are written, but at most [`LAST_LINES`].
     pub(crate) fn finish(self) {
-        // With a full queue this fails, and the wait below times out.
+        // If the queue is full, this fails, and the wait below times out.
         let _ = self.queue.try_send(Entry::End);
-        // The thread sends nothing: it closes the channel when it ends.
+        // The thread sends nothing, but closes the channel when it exits.
         let ended = self.end.recv_timeout(LAST_LINES);
         debug_assert!(matches!(ended, Err(RecvTimeoutError::Disconnected | RecvTimeoutError::Timeout)));
     }
@@ -151,8 +151,8 @@ pub(crate) fn out(line: impl Display) {
     let _ = writeln!(io::stdout(), "{line}");
 }
 
-/// Writes a line to stderr in one call, so that lines of different threads do not mix. Workers must not call it: it may
-/// block on the reader.
+/// Writes a line to stderr in one call, so that lines of different threads do not mix. Workers must not call it, since
+/// a slow reader may block it.
 pub(crate) fn err(line: impl Display) {
     put(Level::Info, line);
 }

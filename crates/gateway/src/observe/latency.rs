@@ -1,8 +1,8 @@
-//! Response times by class of status, of one service or one named route.
+//! Response times of a service or a named route, by class of status.
 
 use super::counters::CLASSES;
 use super::exposition::Exposition;
-use super::values::BOUNDS;
+use super::histogram::BOUNDS;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use std::time::Duration;
 pub(crate) struct Measured {
     /// The index of its class in [`CLASSES`].
     pub(super) class: usize,
-    /// The index of its bucket in the histogram of all requests: at most the number of [`BOUNDS`].
+    /// The index of its bucket in the histogram of all requests, up to the number of [`BOUNDS`].
     pub(super) bucket: usize,
     pub(super) micros: u64,
 }
@@ -21,7 +21,7 @@ impl Measured {
     #[inline]
     pub(super) fn new(status: u16, took: Duration) -> Self {
         let micros = took.as_secs() * 1_000_000 + u64::from(took.subsec_micros());
-        // The bounds double.
+        // Each bound is twice the previous one.
         let doublings = (micros / BOUNDS[0]).checked_ilog2().map_or(0, |log| log as usize + 1);
         let class = usize::from(status / 100).min(CLASSES.len() - 1);
         Self { class, bucket: doublings.min(BOUNDS.len()), micros }
@@ -35,7 +35,7 @@ pub(crate) struct Latency([OfClass; CLASSES.len()]);
 /// The response times of one class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct OfClass {
-    /// By every second one of [`BOUNDS`]; the last one counts longer times.
+    /// Counts up to every second bound of [`BOUNDS`]; the last bucket counts longer times.
     buckets: [u64; BOUNDS.len() / 2 + 1],
     sum_us: u64,
 }
@@ -86,7 +86,7 @@ pub(super) fn metrics(services: &LatencyByName, routes: &LatencyByName, text: &m
     family("weir_route_response_seconds", help, "route", routes, text);
 }
 
-/// Appends a family, without the classes that had no response.
+/// Appends a family, without classes that had no response.
 fn family(name: &str, help: &str, label: &str, all: &LatencyByName, text: &mut Exposition) {
     text.family(name, "histogram", help);
     let [bucket, sum, count] = ["bucket", "sum", "count"].map(|part| format!("{name}_{part}"));
@@ -114,7 +114,7 @@ fn family(name: &str, help: &str, label: &str, all: &LatencyByName, text: &mut E
 mod tests {
     use super::*;
 
-    /// The text of one service's responses, each with its status and its time in microseconds.
+    /// The metrics text of one service with these responses, each a status and a time in microseconds.
     fn text_of(responses: &[(u16, u64)]) -> String {
         let mut latency = Latency::default();
         for (status, micros) in responses {

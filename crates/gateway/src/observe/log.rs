@@ -15,7 +15,7 @@ pub(crate) struct Log {
     second: Instant,
     lines: u32,
     suppressed: u32,
-    /// The reasons with a line in this second, by their codes.
+    /// The reasons that were logged in this second, by code.
     seen: [bool; CODES.len()],
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Context<'a> {
     pub host: &'a str,
     /// The index of the request's route.
     pub route: Option<usize>,
-    /// The names of service and server; empty without one.
+    /// The names of the service and the server; empty if there is none.
     pub service: &'a str,
     pub server: &'a str,
     /// The times of the exchange's steps.
@@ -42,7 +42,7 @@ impl Log {
         Self { journal, second: now, lines: 0, suppressed: 0, seen: [false; CODES.len()] }
     }
 
-    /// Writes a line that is not about an exchange or a connection.
+    /// Writes a line that does not concern an exchange or a connection.
     pub(crate) fn line(&self, line: impl Display) {
         self.journal.line(line);
     }
@@ -89,12 +89,12 @@ impl Log {
     }
 }
 
-/// Replaces the characters that would end the quotes or the line.
+/// Replaces characters that would end the quotes or the line.
 fn quotable(text: &str) -> String {
     text.chars().map(|c| if is_hidden(c) { '?' } else { c }).collect::<String>().replace('"', "%22")
 }
 
-/// Enough for a diagnosis, and few enough that a flood of bad clients does not become a flood of writes.
+/// Enough lines for a diagnosis, but few enough that a flood of bad clients does not cause a flood of writes.
 const LINES_PER_SECOND: u32 = 50;
 
 #[cfg(test)]

@@ -1,13 +1,14 @@
-//! The table of metrics: each counter and gauge of the workers has its row here, and nowhere else.
+//! The table of metrics. It defines each counter and gauge of the workers in one row.
 //!
-//! From the rows follow the fields of [`Counters`], their sum over workers, Prometheus' text, the JSON of `/status`, and
-//! the keys that `weir top` reads. A test compares the list in docs/gateway/monitoring.md with them.
+//! The rows generate the fields of [`Counters`], their sum over workers, Prometheus' text, the JSON of `/status`, and
+//! the keys that `weir top` reads. A test compares them with the list in docs/gateway/monitoring.md.
 
 use super::counters::{Accepted, CLASSES, DIRECTIONS, FORMS, KINDS, Negotiated, REFUSALS, RULES, SIDES};
 use super::exposition::Exposition;
+use super::histogram::Histogram;
 use super::row::Json::{Hidden, Member, Members, Number, Numbers, Objects, Pairs};
 use super::row::{Kind, Row};
-use super::values::{Counts, Field, Histogram, Process, Seconds};
+use super::values::{Counts, Field, Process, Seconds};
 use crate::grpc::STATUSES;
 use crate::limits::EXHAUSTED;
 use crate::mirror::FATES;
@@ -18,7 +19,7 @@ use std::collections::BTreeMap;
 /// `visibility field: type, kind, name, help, labels, JSON;`, in the order of Prometheus' text.
 macro_rules! table {
     ($($vis:vis $field:ident: $type:ty, $kind:ident, $name:literal, $help:literal, $labels:expr, $json:expr;)*) => {
-        /// The counters of one worker, or the sum for several. Gauges are 0 outside of reports.
+        /// The counters of one worker, or the sum for several. Gauges are set only in reports.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct Counters {
             $(#[doc = $help] $vis $field: $type,)*

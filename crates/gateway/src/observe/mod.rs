@@ -3,6 +3,7 @@
 pub(crate) mod access;
 mod counters;
 mod exposition;
+mod histogram;
 pub(crate) mod journal;
 mod latency;
 mod log;

@@ -1,4 +1,4 @@
-//! Metrics of the process, under the names that all Prometheus client libraries share.
+//! Metrics of the process, under the standard names of Prometheus client libraries.
 
 use super::exposition::Exposition;
 use rustix::param::page_size;
@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use weir_doctor::proc::Stat;
 use weir_reactor::limits::open_files;
 
-/// Appends the metrics. Without `/proc`, only the descriptor limit is known.
+/// Appends the metrics. Without `/proc`, only the descriptor limit is available.
 pub(crate) fn metrics(text: &mut Exposition) {
     let mut metric = |name: &str, kind: &str, help: &str, value: f64| {
         text.family(name, kind, help);
@@ -33,7 +33,7 @@ pub(crate) fn metrics(text: &mut Exposition) {
     }
 }
 
-/// The start time of the process. It is computed once, as a later step of the wall clock would move it.
+/// The start time of the process, computed once: a later step of the wall clock would change the result.
 static START: LazyLock<Option<f64>> = LazyLock::new(|| {
     let since_boot = Duration::try_from(clock_gettime(ClockId::Boottime)).ok()?;
     let age = since_boot.checked_sub(Stat::of("self")?.time(22)?)?;

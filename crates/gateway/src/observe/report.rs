@@ -7,7 +7,7 @@ use super::servers::{self, ServerReport};
 use serde::Serialize;
 use serde_json::Value;
 
-/// The state of one worker, or of all.
+/// The state of one worker, or of all workers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Report {
     pub counters: Counters,
@@ -80,7 +80,7 @@ mod tests {
         }
     }
 
-    /// The report of one worker in which each number is another one.
+    /// The report of one worker, with a different value for each number.
     fn of_worker() -> Report {
         let mut counters = Counters {
             connections: 101,
@@ -183,7 +183,8 @@ mod tests {
         report
     }
 
-    /// Monitoring depends on each name and label. A new metric needs no recording.
+    /// Dashboards and alerts depend on each name and label, so the recorded lines must not change. New metrics may be
+    /// missing in the recording.
     #[test]
     fn metrics_are_as_recorded() {
         let page = of_two_workers().metrics().finish().replace(env!("CARGO_PKG_VERSION"), "VERSION");
@@ -199,7 +200,7 @@ mod tests {
         assert_eq!(found.len(), recorded.len());
     }
 
-    /// docs/gateway/monitoring.md has a row for each metric, with its kind, labels and help.
+    /// docs/gateway/monitoring.md must list each metric, with its kind, labels and help.
     #[test]
     fn metrics_are_documented() {
         let document = include_str!("../../../../docs/gateway/monitoring.md");

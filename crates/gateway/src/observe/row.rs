@@ -20,7 +20,7 @@ pub(super) enum Kind {
     Counter,
     Gauge,
     Histogram,
-    /// Not a metric: it is in the totals at exit alone.
+    /// Not a metric; only part of the totals at exit.
     Total,
 }
 
@@ -32,18 +32,19 @@ pub(super) enum Json {
     Number(&'static str),
     /// A list of counts.
     Numbers(&'static str),
-    /// A list of pairs: the value of the label, and the count.
+    /// A list of pairs of the label's value and the count.
     Pairs(&'static str),
     /// A list of objects: the labels, and `count`.
     Objects(&'static str),
     /// A number in an object.
     Member(&'static str, &'static str),
-    /// Numbers in an object; the values of the label are their keys.
+    /// Numbers in an object, with the label's values as keys.
     Members(&'static str),
 }
 
 impl Row {
-    /// The key in the JSON of `/status`, or that of the object around it; `None` for a metric that is absent there.
+    /// The top-level key in the JSON of `/status`: of the metric, or of the object that contains it. `None` for a
+    /// metric that `/status` omits.
     pub fn key(&self) -> Option<&'static str> {
         match self.json {
             Json::Hidden => None,

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
 
-/// The state of one server of a service, as the admin address reports it. Missing keys are 0 or empty.
+/// The state of one server of a service, as the admin address reports it. When parsed, missing keys are 0 or empty.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ServerReport {
@@ -16,11 +16,11 @@ pub struct ServerReport {
     pub service: String,
     /// The server's host and port, or its socket.
     pub server: String,
-    /// Whether the server gets requests, and if not, why.
+    /// Whether the server gets requests, or the reason why not.
     pub state: State,
-    /// Whether the server was set at run time.
+    /// The source of the server: the file, or the admin address at run time.
     pub from: Source,
-    /// The weight in force.
+    /// The current weight.
     pub weight: u32,
     /// The weight in the configuration.
     pub configured_weight: u32,
@@ -37,7 +37,7 @@ pub struct ServerReport {
     pub down: bool,
 }
 
-/// Whether a server gets requests. If several states apply, the last of these is reported.
+/// Whether a server gets requests. If several variants apply, the last of them is reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -75,7 +75,7 @@ impl From<&ServersFrom> for Source {
 }
 
 impl ServerReport {
-    /// The names of its service and of itself.
+    /// The names of the service and of the server.
     pub(crate) fn names(&self) -> (&str, &str) {
         (&self.service, &self.server)
     }
@@ -100,7 +100,7 @@ impl fmt::Display for State {
     }
 }
 
-/// Adds another worker's reports, in time proportional to their number. Equal names of one service are one server.
+/// Adds another worker's reports, in linear time. Reports with equal names of service and server are about one server.
 pub(super) fn add(mine: &mut Vec<ServerReport>, theirs: &[ServerReport]) {
     let name = |server: &ServerReport| (server.service.clone(), server.server.clone());
     let mut places: HashMap<_, _> = mine.iter().map(name).zip(0..).collect();
@@ -176,7 +176,7 @@ mod tests {
         names.iter().map(report).collect()
     }
 
-    /// Workers may have different configurations during a reload, and a service may list a server twice.
+    /// During a reload, workers may report different configurations, and a service may list a server twice.
     #[test]
     fn reports_are_added_by_service_and_server() {
         let mut sum = Vec::new();

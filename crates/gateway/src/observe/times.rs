@@ -1,20 +1,20 @@
-//! The times of an exchange's steps, by the loop's clock.
+//! The times of an exchange's steps, by the event loop's clock.
 
 use std::fmt;
 use std::time::Instant;
 
-/// Each step's instant, once it has happened.
+/// The instant of each step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     /// The client's connection was accepted.
     pub accepted: Instant,
     /// The request's head was complete.
     pub head: Instant,
-    /// The latest attempt was given its upstream connection.
+    /// The latest attempt got its upstream connection, new or reused.
     pub attempt: Instant,
-    /// Its TCP connection was established, if a handshake follows.
+    /// The upstream's TCP connection was established, if a handshake follows.
     pub reached: Option<Instant>,
-    /// That connection was open, its handshake done.
+    /// The upstream connection was ready, with its handshake complete.
     pub connected: Option<Instant>,
     /// The request's last byte was forwarded.
     pub sent: Option<Instant>,
@@ -38,7 +38,7 @@ impl Times {
         }
     }
 
-    /// For a line of the log: milliseconds since the connection was accepted.
+    /// The steps for a log line, in milliseconds since the accept.
     pub(crate) fn until(self, end: Instant) -> impl fmt::Display {
         Until { times: self, end }
     }

@@ -1,7 +1,6 @@
-//! The types of the table's fields.
+//! The types of the fields in the table of metrics.
 
 use super::exposition::Exposition;
-use super::latency::Measured;
 use super::row::{Kind, Row};
 use std::collections::BTreeMap;
 
@@ -10,7 +9,7 @@ pub(super) trait Field {
     /// Adds the value of another worker.
     fn add(&mut self, other: &Self);
 
-    /// The samples, in their order.
+    /// The samples, in the order of the labels' values.
     fn samples(&self, row: &Row) -> Vec<Sample<'_>>;
 
     /// Appends the metric to Prometheus' text.
@@ -39,39 +38,20 @@ impl<'a> Sample<'a> {
     }
 }
 
-/// Counts by the values of the row's labels. `ZEROS`: whether counts of 0 are shown.
+/// Counts by the values of the row's labels. `ZEROS`: whether to show counts of 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counts<const N: usize, const ZEROS: bool = true>(
-    /// In the order of the labels' values.
+    /// The counts, in the order of the labels' values.
     pub [u64; N],
 );
 
-/// Values of the whole process, which all workers report.
+/// Values of the whole process. All workers report the same ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Process<const N: usize>(pub [u64; N]);
 
 /// Sums of durations by the values of the row's labels, in microseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seconds<const N: usize>(pub [u64; N]);
-
-/// A histogram of durations.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Histogram {
-    /// By [`BOUNDS`]; the last one counts longer durations.
-    buckets: [u64; BOUNDS.len() + 1],
-    sum_us: u64,
-}
-
-/// The upper bounds of the buckets, in microseconds.
-pub(super) const BOUNDS: [u64; 16] = {
-    let mut bounds = [500; 16];
-    let mut at = 1;
-    while at < bounds.len() {
-        bounds[at] = bounds[at - 1] * 2;
-        at += 1;
-    }
-    bounds
-};
 
 /// The key of a map of counts.
 pub(super) trait Labels {
@@ -146,41 +126,6 @@ impl<K: Labels + Ord + Clone> Field for BTreeMap<K, u64> {
     }
 }
 
-impl Field for Histogram {
-    fn add(&mut self, other: &Self) {
-        for (mine, theirs) in self.buckets.iter_mut().zip(other.buckets) {
-            *mine += theirs;
-        }
-        self.sum_us += other.sum_us;
-    }
-
-    /// The sum, in microseconds.
-    fn samples(&self, row: &Row) -> Vec<Sample<'_>> {
-        labelled(row, &[self.sum_us])
-    }
-
-    fn write(&self, row: &Row, text: &mut Exposition) {
-        text.family(row.name, row.kind.name(), row.help);
-        let [bucket, sum, count] = ["bucket", "sum", "count"].map(|part| format!("{}_{part}", row.name));
-        let bounds = BOUNDS.iter().map(|bound| (*bound as f64 / 1e6).to_string());
-        let mut all = 0;
-        for (bound, count) in bounds.chain(["+Inf".to_owned()]).zip(self.buckets) {
-            all += count;
-            text.sample(&bucket, &[("le", &bound)], all);
-        }
-        text.sample(&sum, &[], self.sum_us as f64 / 1e6);
-        text.sample(&count, &[], all);
-    }
-}
-
-impl Histogram {
-    #[inline]
-    pub(super) fn record(&mut self, Measured { bucket, micros, .. }: Measured) {
-        self.buckets[bucket] += 1;
-        self.sum_us += micros;
-    }
-}
-
 impl<const N: usize, const ZEROS: bool> Default for Counts<N, ZEROS> {
     fn default() -> Self {
         Self([0; N])
@@ -200,7 +145,7 @@ impl<const N: usize> Default for Process<N> {
 }
 
 /// One sample for each combination of the labels' values.
-fn labelled(row: &Row, counts: &[u64]) -> Vec<Sample<'static>> {
+pub(super) fn labelled(row: &Row, counts: &[u64]) -> Vec<Sample<'static>> {
     let of = |(mut at, count): (usize, &u64)| {
         let mut labels = Vec::new();
         for (label, values) in row.labels.iter().rev() {

@@ -1,4 +1,5 @@
-//! The active snapshot: a reload replaces it as a whole; new addresses of names and changes by an operator replace a part.
+//! The active snapshot. A reload replaces it as a whole; new addresses of names and an operator's changes replace a
+//! part.
 
 use super::sockets::Shares;
 use crate::config::{Service, Snapshot};
@@ -10,7 +11,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_reactor::mailbox::Sender;
 
-/// The snapshot that all workers have, or will have with their next message. Changes from different threads reach all
+/// The snapshot that all workers use, or will use after their next message. Changes from different threads reach all
 /// workers in the same order.
 #[derive(Debug)]
 pub(crate) struct ActiveConfig {
@@ -23,23 +24,24 @@ pub(crate) struct ActiveConfig {
 struct State {
     snapshot: Arc<Snapshot>,
     limits: Arc<SharedLimits>,
-    /// Snapshots that a worker or one of its exchanges may still have. The last owner frees the whole configuration, which
-    /// takes a worker too long.
+    /// Snapshots that a worker or one of its exchanges may still use. Kept here so that no worker is the last owner:
+    /// freeing a whole configuration would block it too long.
     retired: Vec<Retired>,
-    /// The thread of health checks; `None`: no snapshot has had any so far.
+    /// The health check thread; `None` until a snapshot has health checks.
     health: Option<Sender<Arc<Snapshot>>>,
 }
 
-/// A snapshot that is not active any more.
+/// A snapshot that is no longer active.
 #[derive(Debug)]
 struct Retired {
     snapshot: Arc<Snapshot>,
-    /// The workers drop it with the snapshot.
+    /// Workers drop it together with `snapshot`, so the reference count of `snapshot` covers both.
     _limits: Arc<SharedLimits>,
 }
 
 impl ActiveConfig {
-    /// The snapshot that the workers begin with. Starts its health checks. Errors: their thread cannot be started.
+    /// The snapshot that the workers start with. Starts its health checks. Errors: the health check thread cannot be
+    /// started.
     pub(crate) fn new(
         snapshot: Arc<Snapshot>,
         limits: Arc<SharedLimits>,
@@ -61,8 +63,8 @@ impl ActiveConfig {
         Arc::clone(&self.state().snapshot)
     }
 
-    /// Activates the snapshot that `change` makes of the current one, with the same routes, services and servers; `None`: nothing
-    /// changes. The state of limits stays.
+    /// Activates the snapshot that `change` derives from the current one, with the same routes, services and servers;
+    /// `None` changes nothing. The state of limits stays.
     pub(crate) fn change(&self, change: impl FnOnce(&Snapshot) -> Option<Snapshot>) {
         let mut state = self.state();
         if let Some(next) = change(&state.snapshot) {
@@ -71,8 +73,8 @@ impl ActiveConfig {
         }
     }
 
-    /// Activates another configuration, made from the current one. It inherits the state of its servers' limits. `sockets`:
-    /// those of new listeners, for each worker.
+    /// Activates the configuration that `make` derives from the current one. It inherits the state of the servers'
+    /// limits. `sockets` are each worker's sockets of new listeners.
     pub(crate) fn replace(&self, make: impl FnOnce(&Snapshot) -> Arc<Snapshot>, sockets: Shares) {
         let mut state = self.state();
         let next = make(&state.snapshot);
@@ -80,8 +82,8 @@ impl ActiveConfig {
         self.activate(&mut state, next, Arc::new(limits), sockets);
     }
 
-    /// Activates the current snapshot with another version of one service, which `make` makes of the current one. Its servers that stay
-    /// keep the state of their limits, and so do routes.
+    /// Activates the current snapshot with a changed service, which `make` derives from the current one. Remaining
+    /// servers and all routes keep the state of their limits.
     pub(crate) fn replace_service(&self, at: usize, make: impl FnOnce(&Service) -> Service) {
         let mut state = self.state();
         let Some(before) = state.snapshot.services.get(at).cloned() else { return };
@@ -94,7 +96,7 @@ impl ActiveConfig {
         self.activate(&mut state, Arc::new(next), limits, Vec::new());
     }
 
-    /// Frees the snapshots that no worker has any more. Returns whether some are left.
+    /// Frees the snapshots that no worker uses any longer. Returns whether some remain.
     pub(crate) fn free_retired(&self) -> bool {
         let mut state = self.state();
         let is_free = |retired: &mut Retired| Arc::strong_count(&retired.snapshot) == 1;
@@ -173,7 +175,7 @@ mod tests {
         ActiveConfig::new(snapshot, limits, Vec::new(), Journal::kept().0).unwrap()
     }
 
-    /// Gives the service in place 1 other servers.
+    /// Replaces the servers of the service with index 1.
     fn replace(config: &Config, active: &ActiveConfig, list: &str) {
         let snapshot = active.snapshot();
         let written = &config.services["s001"];
@@ -214,7 +216,7 @@ mod tests {
         assert!(active.snapshot().services[1].servers.is_empty());
     }
 
-    /// The cost of a change is that of its service: all others are shared.
+    /// A change must copy only its service: the snapshots share all others.
     #[test]
     fn a_replaced_service_allocates_the_same_beside_few_and_many() {
         let allocations = |services: usize| {

@@ -1,4 +1,4 @@
-//! Changes of certificates at run time, by the thread that reloads: no reload overtakes a change.
+//! Changes of certificates at run time, by the reload thread, so that no reload overtakes a change.
 
 use super::endpoints::Refusal;
 use super::reload::Reloader;
@@ -11,7 +11,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use weir_http::visible;
 use weir_tls::Certificate;
 
-/// A change of a certificate, and the sender that gets its outcome.
+/// A change of a certificate, and the sender for its outcome.
 pub(crate) struct CertificateChange {
     pub name: String,
     pub edit: CertificateEdit,
@@ -21,14 +21,15 @@ pub(crate) struct CertificateChange {
 /// The change of a certificate.
 pub(crate) enum CertificateEdit {
     Replace(Certificate),
-    /// Return to the certificate of the file.
+    /// Returns to the certificate of the file.
     Reset,
 }
 
 impl Reloader {
-    /// Changes a certificate in all listeners that present it. The workers get the change by mail. Errors: why nothing has changed.
+    /// Changes a certificate in all listeners that present it, and sends the change to the workers. Errors: the reason
+    /// why nothing has changed.
     pub(super) fn change_certificate(&mut self, name: &str, edit: CertificateEdit) -> Result<(), Refusal> {
-        // The change would be lost if a new process takes over.
+        // If a new process took over, the change would be lost.
         self.upgrades.lasts().map_err(Refusal::Conflict)?;
         let active = self.active.snapshot();
         let unknown = || Refusal::Unknown(format!("unknown certificate `{name}`"));
@@ -43,7 +44,7 @@ impl Reloader {
             CertificateEdit::Reset if before.from == CertificateFrom::File => return Ok(()),
             CertificateEdit::Reset => of_file.clone(),
         };
-        // Controllers repeat themselves, which need not end stored sessions.
+        // Controllers often send the same certificate again, which must not discard stored sessions.
         if served.from == before.from && served.certificate.has_chain_of(&before.certificate) {
             return Ok(());
         }
@@ -60,7 +61,7 @@ impl Reloader {
         let next = active.with_certificates([(at, served)]);
         let next = next.map_err(|fault| Refusal::Invalid(visible(&fault.to_string()).into_owned()))?;
         self.active.change(|current| {
-            // Only this thread changes listeners, but a name or a server's state may have changed meanwhile.
+            // Only this thread changes listeners, but a server's address or state may have changed meanwhile.
             let mut changed = current.clone();
             changed.certificates = Arc::clone(&next.certificates);
             changed.listeners.clone_from(&next.listeners);
@@ -89,5 +90,5 @@ fn date(seconds: i64) -> String {
     httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds.clamp(0, LAST) as u64))
 }
 
-/// The last second of the year 9999: the format has four-digit years.
+/// The last second of the year 9999: the format supports only four-digit years.
 const LAST: i64 = 253_402_300_799;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_tls::{RevocationList, Staple};
 
-/// The threads of reloads and of the clock write it, those of the admin address read it.
+/// The reload and clock threads write it, and the admin threads read it.
 #[derive(Debug)]
 pub(crate) struct ConfigStatus {
     current: Mutex<Current>,
@@ -21,7 +21,7 @@ pub(crate) struct ConfigStatus {
 #[derive(Clone, Debug)]
 pub(crate) struct Current {
     pub checked: Arc<Checked>,
-    /// The files of certificates, and when they expire, in seconds since 1970.
+    /// The files of certificates, and their expiry in seconds since 1970.
     pub expiry: Arc<[(String, i64)]>,
     /// The revocation lists of listeners.
     pub lists: Arc<[RevocationList]>,
@@ -29,7 +29,7 @@ pub(crate) struct Current {
     pub staples: Arc<[Staple]>,
     /// The files of ticket secrets.
     pub secrets: Arc<[Arc<SecretsFile>]>,
-    /// When it became active, in seconds since 1970.
+    /// The time of its activation, in seconds since 1970.
     pub since: u64,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Current {
 pub(crate) struct Reloads {
     pub taken: u64,
     pub refused: u64,
-    /// The last one was refused: the active configuration is older than the files.
+    /// Whether the last reload was refused, so that the active configuration is older than the files.
     pub is_stale: bool,
 }
 
@@ -67,15 +67,15 @@ impl ConfigStatus {
 
     pub(crate) fn take(&self, checked: &Arc<Checked>, secrets: Arc<[Arc<SecretsFile>]>) {
         let now = Current::of(checked, secrets);
-        // A large configuration is freed without the lock.
+        // Frees the old configuration without the lock, since a large one takes a while.
         let before = std::mem::replace(&mut *self.lock(), now);
         drop(before);
-        // A thread that sees the new count also sees that the workers have mail.
+        // Release: a thread that observes the new count also observes the messages to the workers.
         self.taken.fetch_add(1, Ordering::Release);
         self.is_stale.store(false, Ordering::Relaxed);
     }
 
-    /// Reports the certificates of this snapshot, after a change of one at run time.
+    /// Updates the facts about certificates from this snapshot, after a change at run time.
     pub(crate) fn change_certificates(&self, snapshot: &Snapshot) {
         let (expiry, staples) = (expiry(snapshot), staples(snapshot));
         let mut current = self.lock();

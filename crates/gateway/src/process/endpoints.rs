@@ -1,4 +1,5 @@
-//! Changes of a service's servers at run time, by the thread that reloads: it has the document, and no reload overtakes a change.
+//! Changes of a service's servers at run time, by the reload thread: it owns the document, and no reload overtakes a
+//! change.
 
 use super::reload::Reloader;
 use super::reports::confirm;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use weir_transport::Place;
 
-/// A change of a service's servers, and the sender that gets its outcome.
+/// A change of a service's servers, and the sender for its outcome.
 pub(crate) struct EndpointChange {
     pub service: String,
     pub edit: Edit,
@@ -23,25 +24,26 @@ pub(crate) enum Edit {
     Replace(Vec<Server>),
     Add(Server),
     Remove(Place),
-    /// Return to the servers of the file.
+    /// Returns to the servers of the file.
     Reset,
 }
 
-/// Why nothing has changed, in words.
+/// The reason why nothing has changed, with a message.
 #[derive(Debug)]
 pub(crate) enum Refusal {
     /// The service or the server does not exist.
     Unknown(String),
-    /// The servers do not fit the service, or have no address.
+    /// The servers do not fit the service, or do not resolve.
     Invalid(String),
-    /// The server exists already, or a new process takes over.
+    /// The server exists already, or a new process is taking over.
     Conflict(String),
 }
 
 impl Reloader {
-    /// Changes the servers of a service. The workers get the change by mail. Errors: why nothing has changed.
+    /// Changes the servers of a service, and sends the change to the workers. Errors: the reason why nothing has
+    /// changed.
     pub(super) fn change_endpoints(&mut self, name: &str, edit: Edit) -> Result<(), Refusal> {
-        // The change would be lost if a new process takes over.
+        // If a new process took over, the change would be lost.
         self.upgrades.lasts().map_err(Refusal::Conflict)?;
         let document = &self.checked.config;
         let active = self.active.snapshot();
@@ -78,7 +80,7 @@ impl Reloader {
         self.journal
             .line(format_args!("weir: {name}: servers of {from}: {count} ({new} new, {gone} removed)"));
         self.active.replace_service(at, |current| {
-            // A name may have moved meanwhile.
+            // A name may resolve to another address by now.
             let mut service = service;
             inherit_service_state(&mut service, current);
             service

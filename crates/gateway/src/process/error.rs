@@ -4,13 +4,13 @@ use crate::config::Fault;
 use std::io;
 use weir_reactor::listener::BindError;
 
-/// Why a gateway failed.
+/// The reason why a gateway failed.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
     /// An invalid configuration.
     #[error(transparent)]
     Config(#[from] Fault),
-    /// A port.
+    /// A failure to listen on an address.
     #[error("{0}")]
     Bind(#[from] BindError),
     /// A system error.

@@ -1,20 +1,21 @@
-//! The inheritance of a process at its start: listening sockets, from systemd or from the old process of an upgrade.
+//! The listening sockets and the state that a process inherits at startup, from systemd or from the old process of an
+//! upgrade.
 
 use super::sockets::{Given, systemd};
 use super::upgrade::{OldProcess, Received, State};
 use crate::config::{EndpointLists, Overrides, SetCertificates};
 
-/// Everything that a process inherits. With nothing inherited, it binds its addresses itself.
+/// Everything that a process inherits. It binds addresses without an inherited socket itself.
 #[derive(Debug, Default)]
 pub struct Inherited {
     pub(super) sockets: Vec<Given>,
     /// The process that this one replaces.
     pub(super) old: Option<OldProcess>,
-    /// The servers that were set there at run time.
+    /// The servers set at run time in the old process.
     pub(super) endpoints: EndpointLists,
-    /// The certificates that were set there at run time.
+    /// The certificates set at run time in the old process.
     pub(super) certificates: SetCertificates,
-    /// The settings of servers that an operator changed there.
+    /// The overrides of servers set in the old process.
     pub(super) overrides: Overrides,
     pub(super) state: State,
 }
@@ -23,7 +24,7 @@ impl Inherited {
     /// Takes the sockets that the environment offers. Call it once, before other threads start.
     ///
     /// # Errors
-    /// In words: this program does not understand the offer.
+    /// A message: this program does not understand the offer.
     pub fn take() -> Result<Self, String> {
         match OldProcess::of_environment()? {
             Some(old) => {
@@ -34,7 +35,7 @@ impl Inherited {
         }
     }
 
-    /// Returns a function that reports to the old process why this one will not replace it.
+    /// Returns a function that reports to the old process the reason why this one will not replace it.
     pub fn teller(&self) -> impl Fn(&str) + use<> {
         let old = self.old.clone();
         move |why| {

@@ -1,8 +1,9 @@
-//! A gateway process from start to end: sockets, workers' threads, signals, reload, upgrade, supervisor.
+//! A gateway process from start to exit: sockets, worker threads, signals, reload, upgrade, supervisor.
 //!
-//! [`serve`] prepares everything and waits at the [`StartBarrier`]; [`startup`] takes over from an old process, if there is one,
-//! and opens the barrier. Then the threads of `reload`, `watch` and the admin address change what workers have in the
-//! [`ActiveConfig`]. `upgrade` hands the sockets to a new process, and `shutdown` ends the workers together.
+//! [`serve`] prepares everything and waits at the [`StartBarrier`]; [`startup`] takes over from an old process, if
+//! there is one, and opens the barrier. Then the threads of `reload`, `watch` and the admin address change the workers'
+//! configuration through the [`ActiveConfig`]. `upgrade` passes the sockets to a new process, and `shutdown` stops the
+//! workers together.
 
 mod active_config;
 mod admin_listener;

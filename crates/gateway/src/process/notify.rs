@@ -18,13 +18,13 @@ struct Line {
     state: Mutex<NotifyState>,
 }
 
-/// Whether this process reports for the service.
+/// Whether this process reports the state of the service to the supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NotifyState {
-    /// Not yet: an old process may still report.
+    /// Not yet, since an old process may still report.
     Waiting,
     Active,
-    /// This process drains, or another one has taken its place: its state is no longer the service's.
+    /// No longer: this process is draining, or another one has replaced it.
     Finished,
 }
 
@@ -39,7 +39,7 @@ impl Supervisor {
         Self(address.map(|address| Arc::new(Line { address, state: Mutex::new(NotifyState::Waiting) })))
     }
 
-    /// Reports the first READY: from now on this process reports for the service.
+    /// Reports the first READY. From now on, this process reports the state of the service.
     pub(crate) fn serving(&self) {
         self.send(&[NotifyState::Waiting], NotifyState::Active, &format!("READY=1\n{}", line("serving")));
     }
@@ -56,7 +56,7 @@ impl Supervisor {
         self.report(&format!("RELOADING=1\nMONOTONIC_USEC={since}\nSTATUS=reloading"));
     }
 
-    /// Reports a drain: the last message.
+    /// Reports a drain, in this process's last message.
     pub(crate) fn stopping(&self) {
         self.send(
             &[NotifyState::Waiting, NotifyState::Active],
@@ -70,7 +70,7 @@ impl Supervisor {
         self.report(&line(status));
     }
 
-    /// Reports the process that is the service from now on: the last message of this one.
+    /// Reports, in this process's last message, the process that is the service from now on.
     pub(crate) fn is_replaced_by(&self, pid: u32) {
         self.send(
             &[NotifyState::Waiting, NotifyState::Active],
@@ -83,7 +83,7 @@ impl Supervisor {
         self.send(&[NotifyState::Active], NotifyState::Active, message);
     }
 
-    /// Sends the message if the state is one of `from`, and moves to `to`.
+    /// Sends the message if the state is one of `from`, and changes the state to `to`.
     fn send(&self, from: &[NotifyState], to: NotifyState, message: &str) {
         let Some(line) = &self.0 else { return };
         let mut state = line.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -91,7 +91,7 @@ impl Supervisor {
             return;
         }
         *state = to;
-        // A supervisor that is gone or busy must not stop or delay the gateway.
+        // Errors are ignored and sending never blocks, since a missing or busy supervisor must not affect the gateway.
         let _ = UnixDatagram::unbound().and_then(|socket| {
             socket.set_nonblocking(true)?;
             socket.send_to_addr(message.as_bytes(), &line.address)
@@ -99,7 +99,7 @@ impl Supervisor {
     }
 }
 
-/// A STATUS message, which is one line.
+/// A STATUS message, on one line.
 fn line(status: impl Display) -> String {
     format!("STATUS={}", status.to_string().replace(['\n', '\r'], " "))
 }

@@ -1,4 +1,4 @@
-//! Reloads: reads and checks the configuration as at the start, and applies it as a whole or not at all.
+//! Reloads: they read and check the configuration as at startup, and apply it as a whole or not at all.
 
 use super::active_config::ActiveConfig;
 use super::certificates::{CertificateChange, report_renewed};
@@ -23,15 +23,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 use weir_reactor::mailbox;
 
-/// Reads and checks the configuration again. Errors: its faults, a line each, in the same words as at the start.
-/// Gets the active configuration, whose certificates it takes where their files are unchanged.
+/// Reads and checks the configuration again. Takes certificates from the active configuration, its argument, if their
+/// files are unchanged. Errors: the faults, one per line, worded as at startup.
 pub type Again = Box<dyn Fn(&Checked) -> Result<Checked, String> + Send>;
 
-/// A request, and the sender that gets its outcome. One thread handles all of them in order, so an upgrade and a reload never
-/// overlap.
+/// A request, and the sender for its outcome. One thread handles all requests in order, so an upgrade and a reload
+/// never overlap.
 pub(crate) enum Ask {
     Reload(Option<Sender<Outcome>>),
-    /// After [`Upgrades::begin`].
+    /// Performs the upgrade that [`Upgrades::begin`] has begun.
     Upgrade(Option<Sender<upgrade::Outcome>>),
     Endpoints(EndpointChange),
     Certificate(CertificateChange),
@@ -45,10 +45,11 @@ pub(crate) enum Outcome {
     Refused { error: String },
 }
 
-/// The state of the thread that reloads.
+/// The state of the reload thread.
 pub(crate) struct Reloader {
     pub again: Again,
-    /// The active configuration. Its snapshot may be older than the active one: addresses of names change.
+    /// The active configuration. Its snapshot may be older than the active snapshot, in which addresses of names
+    /// change.
     pub checked: Arc<Checked>,
     pub active: Arc<ActiveConfig>,
     pub names: NameWatch,
@@ -62,26 +63,27 @@ pub(crate) struct Reloader {
     pub journal: Journal,
 }
 
-/// Starts the thread, which takes requests until the process ends. Errors: it cannot be started.
+/// Starts the thread, which handles requests until the process exits. Errors: it cannot be started.
 pub(crate) fn start(reloader: Reloader) -> io::Result<Sender<Ask>> {
     let (sender, asks) = channel();
     let seen = Debounce::new(reloader.checked.on_disk());
     let running = Running { reloader, seen, refused: None, has_reloaded: false, asks };
     let thread = start_thread()?;
-    // It waits for this.
+    // The thread waits for this message.
     let _ = thread.send(running);
     Ok(sender)
 }
 
-/// Starts a thread that continues with what it gets. After each reload it hands over to another one: the allocator has a heap for each
-/// thread, so two configurations share no page, and those of the replaced one return to the system.
+/// Starts a thread that continues with the state it receives. After each reload it passes the state to a new thread:
+/// the allocator uses a heap per thread, so two configurations share no page, and the pages of the replaced one return
+/// to the system.
 fn start_thread() -> io::Result<Sender<Running>> {
     let (sender, begin) = channel::<Running>();
     thread::Builder::new().name("reload".into()).spawn(move || {
         let Ok(mut running) = begin.recv() else { return };
         while running.run() == Until::Reloaded {
             weir_heap::trim();
-            // Without another thread, this one continues.
+            // If no other thread can start, this one continues.
             if let Ok(next) = start_thread() {
                 let _ = next.send(running);
                 return;
@@ -93,26 +95,26 @@ fn start_thread() -> io::Result<Sender<Running>> {
 
 struct Running {
     reloader: Reloader,
-    /// The files as they were last read.
+    /// The contents of the files, as last read.
     seen: Debounce<OnDisk>,
     refused: Option<Refused>,
-    /// The replaced configuration may not be free yet.
+    /// Whether the replaced configuration may not be freed yet.
     has_reloaded: bool,
     asks: Receiver<Ask>,
 }
 
-/// The end of a thread's part.
+/// The reason why a thread's loop ended.
 #[derive(PartialEq, Eq)]
 enum Until {
-    /// A reload, when the replaced configuration is free.
+    /// After a reload, the replaced configuration has been freed.
     Reloaded,
     Ended,
 }
 
-/// The last reload was refused.
+/// A refused reload, until the next successful one.
 struct Refused {
     why: String,
-    /// The next try, though no file has changed: a name may resolve by then.
+    /// The time of the next attempt even if no file changes, since a name may resolve by then.
     again_at: Instant,
 }
 
@@ -129,7 +131,7 @@ impl Running {
                 Reload::Signal | Reload::Watch => self.asks.recv_timeout(EVERY),
             };
             match ask {
-                // The sender may have stopped waiting.
+                // The requester may no longer wait.
                 Ok(Ask::Reload(who)) => {
                     let outcome = self.reload();
                     let _ = who.map(|who| who.send(outcome));
@@ -167,7 +169,7 @@ impl Running {
             refused.again_at = Instant::now() + AGAIN;
             let why = refused.why.clone();
             match self.reloader.reload() {
-                // The log has it already.
+                // The log already contains this error.
                 Err(error) if error == why => {}
                 result => drop(self.report(result)),
             }
@@ -181,7 +183,7 @@ impl Running {
             return Outcome::Refused { error };
         }
         self.reloader.supervisor.reloading();
-        // Before reading: a change from now on causes another reload, even if this one is refused.
+        // Recorded before reading, so that a later change causes another reload, even if this one is refused.
         if self.reloader.checked.config.reload == Reload::Watch
             && let Some(path) = self.reloader.checked.path()
         {
@@ -194,7 +196,7 @@ impl Running {
         self.report(result)
     }
 
-    /// Reports a result to log, status and supervisor.
+    /// Reports a result to the log, the status and the supervisor.
     fn report(&mut self, result: Result<Changes, String>) -> Outcome {
         let Reloader { journal, status, supervisor, .. } = &self.reloader;
         match result {
@@ -221,7 +223,8 @@ impl Running {
 }
 
 impl Reloader {
-    /// Applies the configuration as it is now, as a whole, and waits until all workers have it. Errors: why nothing has changed.
+    /// Reads the configuration, applies it as a whole, and waits until all workers use it. Errors: the reason why
+    /// nothing has changed.
     fn reload(&mut self) -> Result<Changes, String> {
         let mut checked = self.read()?;
         let active = self.active.snapshot();
@@ -264,7 +267,7 @@ impl Reloader {
         self.active.replace(next, shares);
         self.checked = Arc::new(checked);
         self.follow();
-        // `/health` reports a worker that does not respond; it has the mail nevertheless.
+        // A worker that does not respond in time will still handle the message; `/health` reports it.
         confirm(&self.workers);
         for place in opened {
             self.journal.line(format_args!("weir: listening on {place}"));
@@ -276,7 +279,7 @@ impl Reloader {
         Ok(changes)
     }
 
-    /// Reads the configuration until no file changes meanwhile.
+    /// Reads the configuration, and repeats that if a file changes meanwhile.
     fn read(&self) -> Result<Checked, String> {
         for _ in 0..TRIES {
             let checked = (self.again)(&self.checked)?;
@@ -287,14 +290,14 @@ impl Reloader {
         Err("its files change while they are read".to_owned())
     }
 
-    /// Resolves the names that are active now.
+    /// Starts to resolve the names of the active configuration.
     pub(super) fn follow_names(&mut self) {
         if let Err(error) = self.names.follow() {
             self.journal.line(format_args!("weir: names are not resolved again: {error}"));
         }
     }
 
-    /// Updates the threads beside the workers.
+    /// Updates the threads other than the workers.
     fn follow(&mut self) {
         self.follow_names();
         let journal = &self.journal;
@@ -307,11 +310,13 @@ impl Reloader {
     }
 }
 
-/// A change takes effect when two looks in a row find it. Reading a hundred files takes a millisecond.
+/// The interval of checks. A change takes effect when two checks in a row find it. Reading a hundred files takes a
+/// millisecond.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// The interval between tries of a refused configuration, in case the fault was not in the files.
+/// The interval between attempts after a refused reload, in case the fault was not in the files.
 const AGAIN: Duration = Duration::from_secs(5);
 
-/// An operator who writes several files is done by then, or begins another reload afterwards.
+/// The maximum number of attempts to read files that do not change meanwhile. An operator who is still writing reloads
+/// again afterwards.
 const TRIES: usize = 3;

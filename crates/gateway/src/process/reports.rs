@@ -1,4 +1,4 @@
-//! Reports of all workers, collected by mail.
+//! Collects the reports of all workers by message.
 
 use crate::observe::Report;
 use crate::observe::journal;
@@ -19,14 +19,14 @@ pub(crate) fn print(workers: &[Sender<Control>]) {
     }
 }
 
-/// Some workers did not respond in time.
+/// The error if some workers did not respond in time.
 #[derive(Debug)]
 pub(crate) struct Partial {
     pub answered: usize,
     pub workers: usize,
 }
 
-/// Asks all workers, and adds up their reports. Errors: some do not respond in time, or have ended.
+/// Requests the reports of all workers, and adds them up. Errors: some workers did not respond in time, or have exited.
 pub(crate) fn gather(workers: &[Sender<Control>]) -> Result<Report, Partial> {
     ask(workers, Control::Tell)
 }
@@ -49,12 +49,12 @@ fn ask(
     if answered == workers.len() { Ok(total) } else { Err(Partial { answered, workers: workers.len() }) }
 }
 
-/// Waits until all workers have handled their messages, or some do not respond in time, or have ended.
+/// Waits until all workers have handled their messages, except workers that do not respond in time, or have exited.
 pub(crate) fn confirm(workers: &[Sender<Control>]) {
     replies(workers, Control::Confirm).for_each(drop);
 }
 
-/// Asks all workers. Yields their replies, as far as they come in time.
+/// Sends a request to all workers. Yields the replies that arrive in time.
 fn replies<T>(
     workers: &[Sender<Control>],
     question: impl Fn(mpsc::Sender<T>) -> Control,
@@ -69,5 +69,5 @@ fn replies<T>(
     iter::from_fn(next).take(workers.len())
 }
 
-/// A turn takes milliseconds.
+/// The timeout for replies. A worker's turn takes only milliseconds.
 const WITHIN: Duration = Duration::from_secs(1);

@@ -31,17 +31,18 @@ use weir_reactor::mailbox::{Mailbox, mailbox};
 use weir_reactor::stop::{Handlers, forward_signals};
 use weir_reactor::{Events, Key, Listener, Reactor, limits, run_workers};
 
-/// Runs the gateway until SIGTERM or SIGINT has drained it. Prints a line per listener when ready,
-/// and a summary at the end. Accepts from the sockets in `inherited`, and binds other addresses. A reload reads the configuration
-/// by `again`. Errors: it cannot start: see [`GatewayError`].
+/// Runs the gateway until SIGTERM or SIGINT has drained it. Prints a line per listener when ready, and a summary at the
+/// end. Accepts from the sockets in `inherited`, and binds other addresses. A reload reads the configuration with
+/// `again`. Errors: the gateway cannot start, see [`GatewayError`].
 pub fn serve(config: Checked, inherited: Inherited, again: Again) -> Result<(), GatewayError> {
     let total = run(config, Role::Gateway, inherited, Some(again))?;
     journal::out(total);
     Ok(())
 }
 
-/// Forwards bytes without HTTP until SIGTERM or SIGINT has drained it: the lower bound of the cost of a gateway with the same loop,
-/// TLS and kernel. Each client has its own connection to the first service. Errors: as [`serve`].
+/// Forwards bytes without HTTP until SIGTERM or SIGINT has drained it, to measure the lower bound of a gateway's cost
+/// with the same event loop, TLS and kernel. Each client gets its own connection to the first service. Errors: as
+/// [`serve`].
 pub fn relay(config: Checked) -> Result<(), GatewayError> {
     run(config, Role::Tunnel, Inherited::default(), None)?;
     Ok(())
@@ -113,7 +114,8 @@ fn open(log: &AccessLog, journal: &Journal) -> Result<(Buffers, Writer), Gateway
     Ok(access::start(&log.path, journal.clone()).map_err(fault)?)
 }
 
-/// Prepares the process, starts the workers and waits for them. `work` prepares one, and runs it once the barrier opens.
+/// Prepares the process, starts the workers and waits for them. `work` prepares a worker, and runs it once the barrier
+/// opens.
 fn start(
     checked: Checked,
     role: Role,
@@ -162,7 +164,7 @@ fn start(
     let status = Arc::new(ConfigStatus::new(&checked, secrets.files()));
     clock::watch(Arc::clone(&status), journal.clone())?;
     let (all, limiter, memory) = (senders.clone(), Arc::default(), Arc::default());
-    // Each worker will have a poller.
+    // Each worker will open a poller.
     let descriptors = Arc::new(Descriptors::new(limit, limits::open_files() + count));
     if let Some(fault) = descriptors.fault(snapshot.connections, snapshot.health_checks()) {
         journal.warn(format_args!("weir: warning: {fault}"));
@@ -214,7 +216,7 @@ fn start(
         };
         admin::start(socket, listener, &barrier, admin)?;
     }
-    // Each worker gets its own, so that a reload frees this one.
+    // Each worker takes over a reference, and this thread keeps none, so that a reload can free the snapshot.
     let configs = vec![(snapshot, shared); count];
     let startup = Startup { old, left, upgrades, admin_places, places, supervisor };
     let ended = thread::scope(|scope| {
@@ -226,7 +228,7 @@ fn start(
             let (all, limiter, memory) = (all.clone(), Arc::clone(&limiter), Arc::clone(&memory));
             let peers = Peers { own, all, limiter, descriptors, memory };
             let ended = work(snapshot, shared, listeners, mailbox, peers, &barrier);
-            // If this worker could not be prepared, the other threads must not wait for it.
+            // If preparing this worker failed, the other threads must not wait for it.
             barrier.give_up();
             ended
         });
@@ -234,7 +236,7 @@ fn start(
         let started = started.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         ended.and(started)
     });
-    // If the start has failed, the threads of the admin addresses still wait at the barrier.
+    // If the start has failed, the admin threads still wait at the barrier.
     barrier.give_up();
     for listener in admin_listeners {
         listener.finish();
@@ -264,5 +266,5 @@ fn handlers(reload: Option<&Sender<Ask>>, upgrades: &Arc<Upgrades>) -> Handlers<
     }
 }
 
-/// The key of a worker's mailbox; those of connections and listeners have other tags.
+/// The key of a worker's mailbox; keys of connections and listeners use other tags.
 const MAIL: Key = Key::fixed(0, 0);

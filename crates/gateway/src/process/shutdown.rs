@@ -1,4 +1,4 @@
-//! Ends the workers together: a drained worker continues to report its counters until the last one has drained.
+//! Stops the workers together: a drained worker continues to report its counters until the last one has drained.
 
 use crate::worker::Control;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,7 +24,8 @@ impl Shutdown {
 }
 
 impl Part<'_> {
-    /// Whether all workers have drained. `is_drained`: whether this one has; not called again after true.
+    /// Whether all workers have drained. `is_drained` returns whether this one has; it is not called again once it has
+    /// returned true.
     pub(crate) fn is_over(&mut self, is_drained: impl FnOnce() -> bool) -> bool {
         if !self.is_drained && is_drained() {
             self.count();

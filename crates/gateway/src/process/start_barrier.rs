@@ -2,7 +2,7 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Closed at first; then open or given up, for good.
+/// Closed at first, then either open or given up permanently.
 #[derive(Debug, Default)]
 pub(crate) struct StartBarrier {
     state: Mutex<State>,
@@ -25,7 +25,7 @@ enum Phase {
 }
 
 impl StartBarrier {
-    /// Waits until the barrier opens; false: it is given up.
+    /// Waits until the barrier opens; returns false if it is given up.
     pub(crate) fn pass(&self) -> bool {
         let mut state = self.lock();
         state.waiting += 1;
@@ -34,7 +34,7 @@ impl StartBarrier {
         state.unwrap_or_else(PoisonError::into_inner).phase == Phase::Open
     }
 
-    /// Waits until `count` threads wait at the barrier; false: it is given up.
+    /// Waits until `count` threads wait at the barrier; returns false if it is given up.
     pub(crate) fn await_all(&self, count: usize) -> bool {
         let waits = |state: &mut State| state.phase == Phase::Closed && state.waiting < count;
         let state = self.changed.wait_while(self.lock(), waits);
@@ -46,7 +46,7 @@ impl StartBarrier {
         self.set(Phase::Open);
     }
 
-    /// Lets no thread begin. Without effect once the barrier is open.
+    /// Stops all threads from beginning. No effect once the barrier is open.
     pub(crate) fn give_up(&self) {
         self.set(Phase::GivenUp);
     }

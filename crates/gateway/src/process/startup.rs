@@ -1,4 +1,5 @@
-//! The last step of a start: once all threads are ready, the old process hands over, if there is one, and this one serves.
+//! The last step of a start: once all threads are ready, this process takes over from the old one, if there is one, and
+//! serves.
 
 use super::error::GatewayError;
 use super::notify::Supervisor;
@@ -8,7 +9,7 @@ use crate::observe::journal;
 use std::sync::Arc;
 use weir_transport::Place;
 
-/// The parts of that step.
+/// The state for the last step of a start.
 pub(crate) struct Startup {
     /// The process that this one replaces.
     pub old: Option<OldProcess>,
@@ -22,8 +23,8 @@ pub(crate) struct Startup {
 }
 
 impl Startup {
-    /// Waits until this number of threads, all workers among them, wait at the barrier, and opens it. Errors: the old process does
-    /// not hand over, or the system refuses to listen; then no thread begins.
+    /// Waits until this number of threads, including all workers, wait at the barrier, and opens it. Errors: the old
+    /// process does not hand over, or listen(2) fails; then no thread begins.
     pub(crate) fn run(self, barrier: &StartBarrier, threads: usize) -> Result<(), GatewayError> {
         // A thread has failed: its error is the one to report.
         if !barrier.await_all(threads) {
@@ -43,14 +44,14 @@ impl Startup {
             return Ok(());
         }
         barrier.open();
-        // After the barrier opens: a reader of these lines may stop the process at once.
+        // Printed after the barrier opens, since a reader of these lines may stop the process immediately.
         for (name, place) in admin_places {
             journal::out(format_args!("{name} on {place}"));
         }
         for place in places {
             journal::out(format_args!("listening on {place}"));
         }
-        // The supervisor accepts messages of this process once the old one has named it.
+        // The supervisor accepts messages from this process only once the old one has named it.
         old.as_ref().inspect(|old| old.be_heard());
         supervisor.serving();
         Ok(())

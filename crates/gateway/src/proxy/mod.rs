@@ -1,12 +1,13 @@
-//! Forwarding of a request and its response between two connections: decisions and bytes. The worker dials, pools and
+//! Forwards a request and its response between two connections: decides, and moves bytes. The worker dials, pools and
 //! removes the connections.
+//! The PROXY protocol is in `worker/preface.rs`.
 
 mod flow;
-mod respond;
 mod send;
-mod values;
+mod server_response;
+mod template_values;
 
 pub(crate) use flow::Flow;
-pub(crate) use respond::{Completed, Next, note_recovered, rules_of};
 pub(crate) use send::{Taken, send_request, upgrade};
-pub(crate) use values::values;
+pub(crate) use server_response::{Completed, Next, note_recovered, rules_of};
+pub(crate) use template_values::values;

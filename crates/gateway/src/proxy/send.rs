@@ -63,7 +63,7 @@ pub(crate) fn send_request<N: Net>(
             let Some(no) = exchange.upstream_stream() else {
                 return note_missing("a missing stream of a request");
             };
-            // A tunnel begins with the response.
+            // A tunnel's bytes follow the response, so its stream stays open.
             let end = head.framing.is_empty() && !exchange.asks_upgrade;
             if exchange.asks_upgrade {
                 h2.connection.is_for_tunnel(no);
@@ -92,7 +92,7 @@ pub(crate) fn send_request<N: Net>(
     }
 }
 
-/// Sends the part of a body that an earlier attempt has sent, on a stream.
+/// Sends the stored part of a body again, on a stream.
 #[cold]
 fn send_again<S: Socket>(
     body: &SentBody,
@@ -175,8 +175,8 @@ impl<N: Net> Flow<'_, N> {
         Ok(Taken { bytes, is_complete })
     }
 
-    /// Ends the request's body, whose end its bytes do not show, with these lines of trailers. Returns whether the
-    /// request's copy is due. Errors: the body is incomplete.
+    /// Ends a request's body whose bytes do not mark the end, with these trailer lines. Returns whether the request's
+    /// copy is due. Errors: the body is incomplete.
     pub(crate) fn end_body(mut self, trailers: &[u8]) -> Result<bool, Reason> {
         let Self { exchange, upstream, core, .. } = &mut self;
         let stream = exchange.upstream_stream();
@@ -202,14 +202,14 @@ impl<N: Net> Flow<'_, N> {
         exchange.moved = true;
         exchange.server_moved = true;
         if exchange.is_tunnel && stream.is_none() {
-            // A failure shows when the server is read.
+            // The next read from the server reports a failure.
             let _ =
                 upstream.transport.commit(&mut core.wire).and_then(|()| upstream.transport.finish_sending());
         }
         Ok(self.body_moved())
     }
 
-    /// Notes that a part of the request's body has moved. Returns whether the request's copy is due.
+    /// Records that a part of the request's body has moved. Returns whether the request's copy is due.
     fn body_moved(&mut self) -> bool {
         let Self { exchange, upstream, core, .. } = self;
         exchange.request.settle();
@@ -223,13 +223,13 @@ impl<N: Net> Flow<'_, N> {
         is_complete
     }
 
-    /// The server's connection is open, so the server may receive the request: drops the stored copy, unless a retry
-    /// may still need it.
+    /// The server's connection is open, so the server may receive the request: drops the stored request, unless another
+    /// attempt may need it.
     #[cold]
     pub(crate) fn opened(self) {
         let Self { exchange, core, .. } = self;
         let is_too_long = exchange.sent_body.as_ref().is_some_and(|sent| sent.is_too_long());
-        // A server of HTTP/2 may refuse any request unprocessed.
+        // An HTTP/2 server may refuse any request unprocessed.
         let may_be_sent_again = exchange.upstream_stream().is_some()
             || (exchange.is_repeatable && !exchange.policy().retry.on.is_empty());
         if !may_be_sent_again || is_too_long {
@@ -238,7 +238,7 @@ impl<N: Net> Flow<'_, N> {
     }
 }
 
-/// The stream that takes a body.
+/// The stream that receives a body.
 pub(super) struct ToStream<'a, S> {
     pub no: StreamNo,
     pub h2: &'a mut H2,
@@ -246,7 +246,7 @@ pub(super) struct ToStream<'a, S> {
 }
 
 impl<S: Socket> ToStream<'_, S> {
-    /// Ends the stream behind a complete body, with those of the trailers that are to be forwarded.
+    /// Ends the stream after a complete body, with those of the trailers that are to be forwarded.
     pub(super) fn finish(self, body: &Body, trailers: &[u8], wire: &mut Wire) {
         let mut lines = Vec::new();
         body.write_trailers(trailers, &mut lines);
@@ -283,7 +283,8 @@ pub(crate) fn upgrade(head: &RequestHead, buf: &[u8]) -> Option<Span> {
     head.upgrade.filter(|protocols| head.framing.is_empty() && !names_h2c(protocols.of(buf)))
 }
 
-/// Whether a list of protocols, each perhaps with a version, has cleartext HTTP/2: the server may choose any of them.
+/// Whether a list of protocols, with or without versions, includes cleartext HTTP/2: the server may choose any of the
+/// list.
 fn names_h2c(protocols: &[u8]) -> bool {
     protocols.split(|byte| *byte == b',').any(|protocol| {
         let name = protocol.split(|byte| *byte == b'/').next().unwrap_or_default();

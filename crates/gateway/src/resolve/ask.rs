@@ -41,7 +41,7 @@ impl Resolver {
         }
     }
 
-    /// Finds the addresses of a name within [`WITHIN`]. Errors: the reason why there are none.
+    /// Finds the addresses of a name within [`WITHIN`]. Errors: the reason why it found none.
     pub(crate) fn find(&self, name: &str) -> impl Future<Output = Result<Found, String>> + Send + 'static {
         let (name, files, servers) = (name.to_owned(), Arc::clone(&self.files), self.servers.clone());
         let knows_more = self.configured.addresses.is_empty();
@@ -68,8 +68,7 @@ impl Resolver {
     }
 }
 
-/// Name servers, each with its own resolver. They are asked in order; if one is in trouble, the next one gets the
-/// query.
+/// Name servers, each with its own resolver. They are queried in order; if one fails, the next gets the query.
 #[derive(Debug)]
 struct Servers {
     each: Vec<(SocketAddr, TokioResolver)>,
@@ -78,12 +77,12 @@ struct Servers {
     search: Search,
 }
 
-/// The reason why there are no addresses.
+/// The reason why a lookup found no addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Failure {
-    /// A name server responded that there are none.
+    /// A name server responded that the name has no addresses.
     Nothing(String),
-    /// No name server reported whether the name has addresses.
+    /// All name servers failed, so it is unknown whether the name has addresses.
     Trouble(String),
 }
 
@@ -125,7 +124,7 @@ impl Servers {
             );
             match both(ipv6, ipv4) {
                 Ok(found) => return Ok(found),
-                // As in the C library, trouble with one candidate does not end the search.
+                // As in the C library, a failure for one candidate does not end the search.
                 Err(trouble @ Failure::Trouble(_)) => worst = Some(trouble),
                 Err(nothing @ Failure::Nothing(_)) => worst = worst.or(Some(nothing)),
             }
@@ -175,7 +174,7 @@ fn addresses(lookup: &Lookup) -> Answer {
     }
 }
 
-/// Combines both families. A family is unknown, not empty, if its lookup was in trouble.
+/// Combines both families. If a lookup failed, its family is unknown, not empty.
 fn both(ipv6: Answer, ipv4: Answer) -> Result<Found, Failure> {
     match (ipv6, ipv4) {
         (Ok((mut addresses, ttl)), Ok((more, other))) => {

@@ -6,15 +6,16 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 /// The effect of a lookup on a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// The lookup found the server's address again.
+    /// The lookup found the server's current address again.
     Stays,
-    /// The lookup did not find the address, but trouble left its family unknown, for this reason.
+    /// The lookup did not find the address, but its family is unknown for this reason.
     StaysUnknown(String),
-    /// The address is gone; the server moves to this one.
+    /// The name no longer has the address; the server moves to this one.
     Moves(IpAddr),
 }
 
-/// The order of the addresses has no meaning, since name servers rotate it: an address in use stays in use.
+/// Chooses the server's next address. An address in use stays, wherever it is in the list, since name servers rotate
+/// the order.
 pub(crate) fn choose(now: IpAddr, found: &Found, prefer: Prefer) -> Choice {
     if found.addresses.contains(&now) {
         return Choice::Stays;
@@ -26,7 +27,7 @@ pub(crate) fn choose(now: IpAddr, found: &Found, prefer: Prefer) -> Choice {
     }
 }
 
-/// A server's first address.
+/// The address that a server starts with.
 pub(crate) fn begin(found: &Found, prefer: Prefer) -> Option<IpAddr> {
     first(None, &found.addresses, prefer, is_routed)
 }
@@ -57,7 +58,7 @@ fn is_routed(address: IpAddr) -> bool {
     socket.and_then(|socket| socket.connect(SocketAddr::new(address, DISCARD))).is_ok()
 }
 
-/// The port for [`is_routed`]; any would do.
+/// The port for [`is_routed`]; its value does not matter.
 const DISCARD: u16 = 9;
 
 #[cfg(test)]

@@ -19,20 +19,20 @@ use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 use weir_transport::Place;
 
-/// The name servers to ask.
+/// The name servers to query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NameServers {
-    /// In this order; empty: those of `/etc/resolv.conf`.
+    /// The addresses, in order; empty: those of `/etc/resolv.conf`.
     pub addresses: Vec<SocketAddr>,
     /// The timeout of one server; `None`: that of `/etc/resolv.conf`.
     pub timeout: Option<Duration>,
 }
 
-/// A kind of addresses.
+/// The preferred address family.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Prefer {
-    /// The system's preference at the start, then the kind in use.
+    /// The system's preference at startup, then the family in use.
     #[default]
     Any,
     /// IPv4.
@@ -48,7 +48,7 @@ pub(crate) struct Found {
     addresses: Vec<IpAddr>,
     /// The TTL of the addresses.
     pub ttl: Duration,
-    /// The family whose lookup was in trouble, and the reason.
+    /// The family whose lookup failed, and the reason.
     unknown: Option<(Family, String)>,
 }
 
@@ -78,8 +78,8 @@ pub(crate) fn name_of(place: &Place) -> Option<String> {
     Some(endpoint.host.to_ascii_lowercase())
 }
 
-/// Resolves names concurrently, and blocks until all are done, for at most half a minute. Errors: a fault of the
-/// system, such as too many open files. The result for a name may be the reason why it has no address.
+/// Resolves names concurrently, and blocks until all lookups are complete, for at most half a minute. Errors: a fault
+/// of the system, such as too many open files. A name without addresses maps to the reason.
 pub(crate) fn resolve(
     servers: &NameServers,
     names: BTreeSet<String>,

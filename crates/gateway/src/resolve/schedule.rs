@@ -1,9 +1,9 @@
-//! The schedule of name resolution. Time comes from the caller.
+//! The schedule of name resolution. The caller supplies the time.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// The names, with the time at which each is due.
+/// The names, with the time of each one's next lookup.
 #[derive(Debug)]
 pub(crate) struct Schedule {
     names: BTreeMap<String, Entry>,
@@ -20,7 +20,7 @@ struct Entry {
 }
 
 impl Schedule {
-    /// Every wait is within `min` and `max`. `names` come with their TTL; a name without one is due at once.
+    /// Keeps every wait between `min` and `max`. A name in `names` without a TTL is due immediately.
     pub(crate) fn new(
         names: impl IntoIterator<Item = (String, Option<Duration>)>,
         min: Duration,
@@ -32,7 +32,7 @@ impl Schedule {
         schedule
     }
 
-    /// Replaces the names. Those that stay keep their times: names may change more often than their TTLs end.
+    /// Replaces the names. Names that remain keep their times: restarting them could postpone lookups indefinitely.
     pub(crate) fn follow(
         &mut self,
         names: impl IntoIterator<Item = (String, Option<Duration>)>,
@@ -46,8 +46,8 @@ impl Schedule {
         }
     }
 
-    /// Takes up to `room` names that are due, the longest overdue first. Each is out of the schedule until
-    /// [`Schedule::found`] or [`Schedule::failed`] is called for it.
+    /// Takes up to `room` names that are due, the longest overdue first. Each is unscheduled until [`Schedule::found`]
+    /// or [`Schedule::failed`] is called for it.
     pub(crate) fn take_due(&mut self, now: Instant, room: usize) -> Vec<String> {
         let mut due: Vec<_> = self.names.iter_mut().filter(|(_, entry)| entry.is_due(now)).collect();
         due.sort_by_key(|(_, entry)| entry.due);
@@ -64,7 +64,7 @@ impl Schedule {
         self.names.values().filter_map(|entry| entry.due).min()
     }
 
-    /// Schedules the next lookup after a success. Returns whether the lookup before had failed.
+    /// Schedules the next lookup after a success. Returns whether the previous lookup had failed.
     pub(crate) fn found(&mut self, name: &str, ttl: Duration, now: Instant) -> bool {
         let wait = self.bounded(ttl);
         let Some(entry) = self.names.get_mut(name) else { return false };
@@ -94,10 +94,10 @@ impl Entry {
     }
 }
 
-/// The first retry delay: short, so that a lost packet hardly delays a move.
+/// The first retry delay: short, so that a lost packet hardly delays a change of address.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 
-/// The maximum retry delay: long, so that a name server in trouble gets few queries.
+/// The maximum retry delay: long, so that a failing name server gets few queries.
 const LAST_RETRY: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(names.next(), Some(now + seconds(5)));
     }
 
-    /// Regression test: names that changed more often than their TTLs ended were never due.
+    /// Regression test: if the names changed more often than their TTLs ended, no name was ever due.
     #[test]
     fn names_that_stay_keep_their_times() {
         let start = Instant::now();

@@ -1,4 +1,4 @@
-//! The system's files on names: `/etc/hosts` and `/etc/resolv.conf`.
+//! The system's files for name resolution: `/etc/hosts` and `/etc/resolv.conf`.
 
 use hickory_resolver::proto::rr::Name;
 use hickory_resolver::system_conf::parse_resolv_conf;
@@ -26,7 +26,7 @@ impl Files {
         let name = name.strip_suffix('.').unwrap_or(name);
         let address = |line: &str| {
             let mut words = line.split('#').next()?.split_whitespace();
-            // An address with a zone (`fe80::1%eth0`) does not parse, and would be useless without the zone.
+            // Skips addresses with a zone (`fe80::1%eth0`): they do not parse, and are useless without the zone.
             let address = words.next()?.parse().ok()?;
             words.any(|word| word.eq_ignore_ascii_case(name)).then_some(address)
         };
@@ -56,7 +56,7 @@ pub(super) struct Settings {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Search {
     domains: Vec<Name>,
-    /// A name with at least this many dots is first tried as it is.
+    /// A name with at least this many dots is tried without a domain first.
     ndots: usize,
 }
 
@@ -91,7 +91,7 @@ impl Settings {
 }
 
 impl Search {
-    /// The complete names to try for a host, in order. Errors: the host is not a valid name.
+    /// The fully qualified names to try for a host, in order. Errors: the host is not a valid name.
     pub(super) fn candidates(&self, host: &str) -> Result<Vec<Name>, String> {
         let name = Name::from_str_relaxed(host).map_err(|error| format!("invalid name: {error}"))?;
         let mut own = name.clone();
@@ -99,7 +99,7 @@ impl Search {
         if name.is_fqdn() || name.is_localhost() {
             return Ok(vec![own]);
         }
-        // A name that becomes too long is skipped.
+        // Skips names that become too long.
         let mut names: Vec<_> =
             self.domains.iter().filter_map(|domain| name.clone().append_domain(domain).ok()).collect();
         let dots = host.bytes().filter(|byte| *byte == b'.').count();
@@ -111,7 +111,7 @@ impl Search {
 /// The port of DNS (RFC 1035 section 4.2).
 const PORT: u16 = 53;
 
-/// The default of the C library, as is `ATTEMPTS`.
+/// The default of the C library, like `ATTEMPTS`.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const ATTEMPTS: usize = 2;
 

@@ -1,7 +1,7 @@
 //! A route's changes to a message.
 
+use super::ambiguous_paths::normal;
 use super::hosts::path_of;
-use super::readings::normal;
 use super::template::{Template, Values};
 use crate::heads::imitations::reads_as;
 use weir_http::Field;
@@ -16,7 +16,7 @@ pub(crate) struct Edits {
 }
 
 impl Edits {
-    /// Makes the changes of `other` after these.
+    /// Appends the changes of `other`, which apply after these.
     pub(crate) fn extend(&mut self, other: Self) {
         self.add.retain(|(name, _)| !other.drops_name(name));
         self.remove.extend(other.remove);
@@ -33,8 +33,8 @@ impl Edits {
         !self.remove.is_empty() && self.drops_name(field.name.of(buf))
     }
 
-    /// Whether this field is dropped: its name, or one that servers may read as the same, is in the list. A client thus
-    /// cannot add a second value to a field that the route sets.
+    /// Whether this field is dropped because its name, or one that servers may read as the same, is in the list. So a
+    /// client cannot add a second value to a field that the route sets.
     pub(crate) fn drops_spelling(&self, buf: &[u8], field: &Field) -> bool {
         !self.remove.is_empty() && self.remove.iter().any(|removed| reads_as(field.name.of(buf), removed))
     }
@@ -50,7 +50,7 @@ impl Edits {
         self.remove.iter().any(|removed| removed.eq_ignore_ascii_case(name))
     }
 
-    /// Appends the fields to add to a response. Their values have no variables.
+    /// Appends the fields to add to a response. Their values contain no variables.
     pub(crate) fn write_fixed(&self, out: &mut Vec<u8>) {
         self.write(&Values::none(), out);
     }
@@ -60,7 +60,7 @@ impl Edits {
         self.write_if(|_| true, values, out);
     }
 
-    /// As [`Self::write`], without `Host`, which is no field in HTTP/2.
+    /// As [`Self::write`], without `Host`, which HTTP/2 replaces with `:authority`.
     pub(crate) fn write_without_host(&self, values: &Values<'_>, out: &mut Vec<u8>) {
         self.write_if(|name| !name.eq_ignore_ascii_case(b"host"), values, out);
     }
@@ -94,8 +94,8 @@ pub(crate) struct PathEdit {
 }
 
 impl PathEdit {
-    /// Appends path and query for the upstream. The path is sent in normal form: the prefix is removed from the text
-    /// that the route was matched against.
+    /// Appends path and query for the upstream. The path is in normal form, since the prefix is removed from the text
+    /// that was matched against the route.
     pub(crate) fn write(&self, target: &[u8], out: &mut Vec<u8>) {
         let path = path_of(target);
         let query = &target[path.len()..];

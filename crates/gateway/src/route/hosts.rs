@@ -1,8 +1,8 @@
 //! Routes by host, then by path.
 
+use super::ambiguous_paths::normal;
 use super::paths::Paths;
 use super::pattern::PathPattern;
-use super::readings::normal;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -16,7 +16,7 @@ pub(crate) struct Hosts {
     /// Routes with a wildcard, by the part after `*.`.
     below: HashMap<Box<[u8]>, Paths>,
     any: Paths,
-    /// Whether some route depends on the path.
+    /// Whether any route depends on the path.
     reads_paths: bool,
     /// The only route, if it matches every request.
     catch_all: Option<usize>,
@@ -34,7 +34,7 @@ impl Hosts {
         self.reads_paths |= !paths.ignores_path();
     }
 
-    /// Records that some route depends on the path.
+    /// Records that a route depends on the path.
     pub(crate) fn set_reads_paths(&mut self) {
         self.reads_paths = true;
     }
@@ -95,7 +95,7 @@ pub(crate) fn host_of<'a>(authority: &'a [u8], buffer: &'a mut [u8; LONGEST_HOST
     if !host.iter().any(u8::is_ascii_uppercase) {
         return host;
     }
-    // No route has a host longer than a DNS name, but the end of a longer one may match a wildcard.
+    // A route's host is at most as long as a DNS name, but the end of a longer host may match a wildcard.
     let host = &host[host.len().saturating_sub(LONGEST_HOST)..];
     let lower = &mut buffer[..host.len()];
     lower.copy_from_slice(host);
@@ -103,7 +103,8 @@ pub(crate) fn host_of<'a>(authority: &'a [u8], buffer: &'a mut [u8; LONGEST_HOST
     lower
 }
 
-/// The bracketed IPv6 address in canonical text form (RFC 5952); `authority` itself if it has no valid address.
+/// The bracketed IPv6 address in canonical text form (RFC 5952); `authority` itself if it does not contain a valid
+/// address.
 #[cold]
 fn address_of<'a>(authority: &'a [u8], buffer: &'a mut [u8; LONGEST_HOST]) -> &'a [u8] {
     let address =
@@ -111,7 +112,7 @@ fn address_of<'a>(authority: &'a [u8], buffer: &'a mut [u8; LONGEST_HOST]) -> &'
     let address: Option<Ipv6Addr> = address.and_then(|address| address.parse().ok());
     let Some(address) = address else { return authority };
     let mut rest = &mut buffer[..];
-    // An IPv6 address has at most 45 characters, so it fits.
+    // An IPv6 address takes at most 45 characters, so the buffer suffices.
     let _ = write!(rest, "[{address}]");
     let left = rest.len();
     &buffer[..LONGEST_HOST - left]

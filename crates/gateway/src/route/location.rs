@@ -7,8 +7,8 @@ use std::str::FromStr;
 use weir_http::Authority;
 use weir_http1::RequestError;
 
-/// The value of a `Location` field: a URI with a host, or a path on the same host. No request can turn one into the
-/// other: browsers read the text after `//` or `/\` as a host.
+/// The value of a `Location` field: a URI with a host, or a path on the same host. No request can turn a path into a
+/// URI with another host, although browsers read the text after `//` or `/\` as a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Location {
     to: Template,
@@ -24,8 +24,8 @@ enum Form {
 }
 
 impl Location {
-    /// Appends the location for a request. Errors: the request has no host, or none that makes a valid one in the
-    /// location.
+    /// Appends the location for a request. Errors: the request has no host, or its host would make the location's host
+    /// invalid.
     pub(crate) fn write(&self, values: &Values<'_>, out: &mut Vec<u8>) -> Result<(), RequestError> {
         let target = self.target(values);
         let mut written = Vec::new();
@@ -47,8 +47,8 @@ impl Location {
         Ok(())
     }
 
-    /// Path and query of the request, beginning with a slash, so that they may follow a host. They are empty only for
-    /// `OPTIONS *` at the end of a location (RFC 9112 section 3.2.4).
+    /// Path and query of the request, with a leading slash, so that they may follow a host. Empty only for `OPTIONS *`
+    /// at the end of a location (RFC 9112 section 3.2.4).
     fn target<'a>(&self, values: &Values<'a>) -> Cow<'a, [u8]> {
         match values.target {
             b"*" | b"" if values.method == b"OPTIONS" && self.ends_with_target() => b"".into(),
@@ -79,7 +79,7 @@ impl FromStr for Location {
     }
 }
 
-/// The form of a template's locations; `None` if it would depend on the request.
+/// The form of a template's locations; `None` if the form would depend on the request.
 fn form(to: &Template) -> Option<Form> {
     let mut parts = to.parts();
     let (mut text, mut scheme) = match parts.next()? {
@@ -100,7 +100,7 @@ fn form(to: &Template) -> Option<Form> {
     let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
         && scheme.chars().all(|char| char.is_ascii_alphanumeric() || "+-.".contains(char));
     let mut host = text.strip_prefix("://").filter(|_| is_scheme)?;
-    // Before the path, a template may have fixed text and the host of the request, and nothing else that a client
+    // Before the path, a template may contain only fixed text and the request's host, and nothing else that a client
     // controls.
     while !host.contains(['/', '?', '#', '\\']) {
         match parts.next() {
@@ -124,7 +124,7 @@ fn is_slash(byte: u8) -> bool {
     matches!(byte, b'/' | b'\\')
 }
 
-/// Appends `text`, percent-encoding every character that a URI cannot have (RFC 3986 section 2).
+/// Appends `text`, percent-encoding every character that a URI cannot contain (RFC 3986 section 2).
 fn encode(text: &[u8], out: &mut Vec<u8>) {
     for byte in text {
         match byte {
@@ -159,7 +159,7 @@ mod tests {
         Ok(String::from_utf8(out).unwrap())
     }
 
-    /// Regression test: with `{path}/`, `GET //evil.example/..` was redirected to another host.
+    /// Regression test: `to = "{path}/"` redirected `GET //evil.example/..` to another host.
     #[test]
     fn a_path_stays_on_its_host() {
         for (to, target, expected) in [
@@ -206,7 +206,7 @@ mod tests {
             (USUAL, "h", "/a|b\\c\"d", Ok("https://h/a%7Cb%5Cc%22d")),
             ("https://a.example/ü x", "h", "/", Ok("https://a.example/%C3%BC%20x")),
             ("https://www.{host}{target}", "a.example", "/", Ok("https://www.a.example/")),
-            // Requests without a host, and with a host that does not fit the template.
+            // Requests without a host, and with a host that is invalid in the template.
             (USUAL, "", "/x", Err(RequestError::MissingHost)),
             ("{scheme}://{authority}/", "", "/x", Err(RequestError::MissingHost)),
             ("https://{host}:8443{target}", "", "/x", Err(RequestError::MissingHost)),

@@ -1,6 +1,6 @@
 //! Path patterns of the configuration.
 
-use super::readings::normal;
+use super::ambiguous_paths::normal;
 use std::fmt;
 use std::str::FromStr;
 
@@ -15,11 +15,11 @@ pub struct PathPattern {
 /// The end of a pattern, after its whole segments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// Nothing: the pattern matches this path alone.
+    /// No more text: the pattern matches this path alone.
     Alone,
     /// `/*`: the pattern also matches every path below.
     Below,
-    /// A segment with this beginning; the pattern also matches every path below it.
+    /// `/a*`: a segment with this start; the pattern also matches every path below it.
     Starts(Box<[u8]>),
 }
 
@@ -47,10 +47,10 @@ impl PathPattern {
     }
 }
 
-/// Checks for warnings.
+/// Checks that cause warnings.
 impl PathPattern {
-    /// The pattern in normal form, if it is not in that form: requests are matched in normal form, so none matches this
-    /// pattern.
+    /// The normal form of a pattern that is not in normal form. Such a pattern matches no request, since requests are
+    /// normalised first.
     pub(crate) fn in_usual_form(&self) -> Option<String> {
         let text = self.to_string();
         let (path, end) = match self.end {
@@ -84,7 +84,7 @@ impl FromStr for PathPattern {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = |why: &str| {
-            // Regular expressions and modifiers of nginx and HAProxy; no path has these characters.
+            // Regular expressions and modifiers of nginx and HAProxy; a valid path does not contain these characters.
             let is_regex =
                 text.starts_with(['~', '^', '=']) || text.contains(['^', '\\', '|', '[', ']', '?', '*']);
             let why = if is_regex { "a path takes no regular expressions and no modifiers" } else { why };
@@ -131,7 +131,8 @@ impl fmt::Display for PathPattern {
     }
 }
 
-/// Whether a text is a valid segment (RFC 3986 section 3.3). Dot segments are not: requests are matched without them.
+/// Whether a text is a valid segment (RFC 3986 section 3.3). Dot segments are invalid, since requests are matched
+/// without them.
 fn is_literal(segment: &str) -> bool {
     segment.bytes().all(is_plain) && segment != "." && segment != ".."
 }

@@ -1,9 +1,9 @@
-//! Requests of one route, divided among several services.
+//! Division of one route's requests among several services.
 
-/// The shares of a route. Each has a route of its own in the snapshot, which no other request takes.
+/// The shares of a route. Each uses its own route in the snapshot, which no other request takes.
 #[derive(Clone, Debug)]
 pub(crate) struct Split {
-    /// The cookie that keeps a client on its share; `None`: each request is divided anew.
+    /// The cookie that keeps a client on its share; `None`: each request gets a share anew.
     pub cookie: Option<Box<[u8]>>,
     /// In the order of the configuration. The sum of the weights is positive, and fits into 32 bits.
     pub shares: Box<[Share]>,
@@ -12,20 +12,22 @@ pub(crate) struct Split {
 /// One share of the requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Share {
-    /// The value of the cookie; empty: no client is kept here.
+    /// The value of the cookie; empty if the share has no cookie.
     pub name: Box<[u8]>,
-    /// Relative to the other shares; 0: no requests.
+    /// The weight, relative to the other shares; 0: no requests.
     pub weight: u32,
-    /// The index of its route.
+    /// The index of the share's route.
     pub route: usize,
-    /// As `route`, for clients without the cookie: the response sets it.
+    /// As `route`, for clients without the cookie: its responses set the cookie.
     pub first: usize,
+    /// As `first`, for clients that use TLS: the cookie is `Secure`.
+    pub first_with_tls: usize,
 }
 
 impl Split {
     /// The index of the route for a request. Consecutive `points` of [`next_point`] divide requests by weight; `cookie` is the
-    /// value of the request's cookie.
-    pub(crate) fn choose(&self, point: u32, cookie: Option<&[u8]>) -> Option<usize> {
+    /// value of the request's cookie, and `has_tls` whether its client uses TLS.
+    pub(crate) fn choose(&self, point: u32, cookie: Option<&[u8]>, has_tls: bool) -> Option<usize> {
         let mut usable = self.shares.iter().filter(|share| share.weight > 0);
         if let Some(cookie) = cookie.filter(|cookie| !cookie.is_empty())
             && let Some(kept) = usable.clone().find(|share| *share.name == *cookie)
@@ -39,12 +41,12 @@ impl Split {
             at = at.saturating_sub(share.weight.into());
             is_within
         });
-        chosen.map(|share| share.first)
+        chosen.map(|share| if has_tls { share.first_with_tls } else { share.first })
     }
 }
 
-/// The point after `point`. A share of a hundredth gets one of about a hundred consecutive points, not one on average: the
-/// fractional part of multiples of the golden ratio.
+/// The point after `point`, from multiples of the golden ratio. They are evenly spread: a share of a hundredth gets one
+/// point in every run of about a hundred, not just on average.
 pub(crate) fn next_point(point: u32) -> u32 {
     point.wrapping_add(0x9e37_79b9)
 }
@@ -58,8 +60,9 @@ mod tests {
         let share = |(at, weight): (usize, &u32)| Share {
             name: format!("s{at}").into_bytes().into(),
             weight: *weight,
-            route: 2 * at,
-            first: 2 * at + 1,
+            route: 3 * at,
+            first: 3 * at + 1,
+            first_with_tls: 3 * at + 2,
         };
         Split { cookie: Some(b"c"[..].into()), shares: weights.iter().enumerate().map(share).collect() }
     }
@@ -68,7 +71,7 @@ mod tests {
         let mut counts = vec![0; split.shares.len()];
         for _ in 0..requests {
             point = next_point(point);
-            counts[split.choose(point, None).unwrap() / 2] += 1;
+            counts[split.choose(point, None, false).unwrap() / 3] += 1;
         }
         counts
     }
@@ -91,16 +94,17 @@ mod tests {
     #[test]
     fn a_cookie_keeps_a_client_on_a_share_with_a_weight() {
         let split = split(&[90, 10, 0]);
-        for (cookie, route) in [
-            (Some("s1"), 2),
-            (Some("s0"), 0),
+        for (cookie, routes) in [
+            (Some("s1"), [3, 3]),
+            (Some("s0"), [0, 0]),
             // A share of 0, an unknown one, an empty value, and none: divided by weight, and the cookie is set.
-            (Some("s2"), 1),
-            (Some("x"), 1),
-            (Some(""), 1),
-            (None, 1),
+            (Some("s2"), [1, 2]),
+            (Some("x"), [1, 2]),
+            (Some(""), [1, 2]),
+            (None, [1, 2]),
         ] {
-            assert_eq!(split.choose(0, cookie.map(str::as_bytes)), Some(route), "{cookie:?}");
+            let chosen = [false, true].map(|has_tls| split.choose(0, cookie.map(str::as_bytes), has_tls));
+            assert_eq!(chosen, routes.map(Some), "{cookie:?}");
         }
     }
 
@@ -109,10 +113,11 @@ mod tests {
         fn any_point_has_a_share_with_a_weight(
             weights in prop::collection::vec(0_u32..=1_000_000, 1..9),
             point: u32,
+            has_tls: bool,
         ) {
-            let chosen = split(&weights).choose(point, None);
+            let chosen = split(&weights).choose(point, None, has_tls);
             match weights.iter().any(|weight| *weight > 0) {
-                true => prop_assert!(weights[chosen.unwrap() / 2] > 0),
+                true => prop_assert!(weights[chosen.unwrap() / 3] > 0),
                 false => prop_assert_eq!(chosen, None),
             }
         }

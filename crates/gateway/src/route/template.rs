@@ -1,4 +1,4 @@
-//! Texts with variables: field values and redirect targets.
+//! Text with variables: field values and redirect targets.
 
 use super::hosts::path_of;
 use crate::text;
@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 use weir_tls::{CertificateDer, ClientCertificate};
 
-/// A text with variables such as `{host}`; `{{` is a brace.
+/// Text with variables such as `{host}`; `{{` stands for a brace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Template(Vec<Piece>);
 
@@ -40,10 +40,10 @@ pub(super) enum Variable {
     Traceparent,
 }
 
-/// The values of variables. A parser has rejected line breaks and control characters in all of them.
+/// The values of variables. The parsers have rejected control characters, including line breaks, in all of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Values<'a> {
-    /// The client's address; behind trusted proxies, the one that they report.
+    /// The client's address; behind trusted proxies, the address that they report.
     pub client: Option<&'a SocketAddr>,
     pub scheme: &'static str,
     /// The host as the client sent it, with or without a port.
@@ -63,7 +63,7 @@ pub(crate) struct Values<'a> {
 }
 
 impl Values<'_> {
-    /// Empty values, for texts without variables.
+    /// Empty values, for text without variables.
     pub(crate) fn none() -> Self {
         Self {
             client: None,
@@ -100,7 +100,7 @@ const VARIABLES: [(&str, Variable); 16] = [
 ];
 
 impl Template {
-    /// Appends the text with the values of its variables.
+    /// Appends the text, with variables replaced by their values.
     pub(crate) fn write(&self, values: &Values<'_>, out: &mut Vec<u8>) {
         for piece in &self.0 {
             match piece {
@@ -174,7 +174,7 @@ fn write_certificates(certificates: &[CertificateDer<'_>], out: &mut Vec<u8>) {
     }
 }
 
-/// The host of an authority; an IPv6 address keeps its brackets.
+/// The host of an authority, with the brackets of an IPv6 address.
 fn without_port(authority: &[u8]) -> &[u8] {
     match authority.iter().rposition(|byte| matches!(byte, b':' | b']')) {
         Some(at) if authority[at] == b':' => &authority[..at],

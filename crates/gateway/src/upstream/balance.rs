@@ -119,8 +119,9 @@ impl Service {
         }
     }
 
-    /// Smooth weighted round robin: each candidate's credit (`turn`) grows by its share, and the candidate with the
-    /// most credit is chosen and pays the sum of all shares. So a heavy server's turns are spread out.
+    /// Smooth weighted round robin. The credit (`turn`) of each candidate grows by its share; the candidate with the
+    /// most credit is chosen, and its credit decreases by the sum of all shares. This spreads out the turns of a heavy
+    /// server.
     fn in_turn(&self, servers: &mut Servers) -> Option<ServerId> {
         let (mut total, mut best) = (0, None);
         for (id, share) in &self.round {
@@ -156,8 +157,8 @@ impl Service {
         })
     }
 
-    /// Rendezvous hashing: each candidate computes a score from the key, its ID and its share, and the highest score
-    /// wins. So the removal of a server moves only its own keys.
+    /// Rendezvous hashing: each candidate's score is computed from the key, the server's ID and its share, and the
+    /// highest score wins. The removal of a server thus moves only its own keys.
     fn by_hash(&self, servers: &Servers, key: u64) -> Option<ServerId> {
         let score = |(id, share): &(ServerId, u64)| {
             let server = servers.get(*id).map_or(0, |server| server.config.id);

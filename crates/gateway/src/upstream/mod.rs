@@ -1,7 +1,8 @@
-//! Upstreams: services, their servers, and the connections to these.
+//! Upstreams: services, their servers, and the connections to the servers.
 
 mod balance;
-mod connection_age;
+mod connection_life;
+mod ejection;
 mod pick_context;
 mod pool;
 mod retry_budget;
@@ -11,10 +12,11 @@ mod wait;
 
 pub(crate) use crate::hash::{hash_of, mix};
 pub(crate) use crate::limits::{Slot, Slots};
-pub(crate) use connection_age::Life;
+pub(crate) use connection_life::Life;
+pub(crate) use ejection::Counted;
 pub(crate) use pick_context::PickContext;
 pub(crate) use pool::{Links, Pool, Pooled, join};
-pub(crate) use server::{Counted, Server};
+pub(crate) use server::Server;
 pub(crate) use service::Service;
 
 use crate::deadlines::ServerWait;
@@ -34,7 +36,7 @@ pub(crate) struct Upstream<S> {
     pub used_for: Use,
     /// The streams, in [`Use::Streams`].
     pub h2: Option<Box<H2>>,
-    /// Requests that wait for the SETTINGS of a server of HTTP/2. Some may be over.
+    /// Requests that wait for the SETTINGS of an HTTP/2 server. Some may have ended.
     pub awaiting: Vec<ExchangeId>,
     /// Whether new requests may open streams.
     pub intake: Intake,
@@ -56,7 +58,7 @@ pub(crate) struct Upstream<S> {
     pub timer: Timer<ServerWait>,
     /// Bytes moved since the deadline was last updated.
     pub moved: bool,
-    /// The connection is in the list of those to settle at the turn's end.
+    /// The connection is in the list of connections to settle at the turn's end.
     pub touched: bool,
 }
 
@@ -94,7 +96,7 @@ impl<S> Upstream<S> {
         }
     }
 
-    /// Whether it serves no request.
+    /// Whether the connection serves no request.
     pub(crate) fn is_idle(&self) -> bool {
         match self.used_for {
             Use::Idle => true,
@@ -103,7 +105,7 @@ impl<S> Upstream<S> {
         }
     }
 
-    /// Whether it has no stream, and no request that waits to open one.
+    /// Whether the connection has no stream, and no request waits to open one.
     pub(crate) fn has_no_streams(&self) -> bool {
         self.awaiting.is_empty() && self.h2.as_ref().is_none_or(|h2| h2.is_idle())
     }
@@ -147,8 +149,8 @@ impl<S> Upstream<S> {
 }
 
 impl<S: Socket> Upstream<S> {
-    /// Bytes of a request that wait for the server: those of its stream, or of the connection. A stream does not count what
-    /// others have in the connection's buffer: otherwise it would have to know when they are sent.
+    /// Bytes of a request that wait for the server: those of its stream, or of the connection. Bytes of other streams
+    /// in the connection's buffer do not count, since the stream does not learn when they are sent.
     #[inline]
     pub(crate) fn pending(&self, stream: Option<StreamNo>) -> usize {
         match stream {

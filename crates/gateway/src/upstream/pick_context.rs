@@ -1,4 +1,4 @@
-//! The request's part in the choice of its server: hash key, cookie, servers to avoid.
+//! The properties of a request that influence the choice of its server: hash key, cookie, servers to avoid.
 
 use super::hash_of;
 use crate::config::Service;
@@ -17,7 +17,8 @@ pub(crate) struct PickContext {
     pub sticky: Option<u64>,
     /// The server of a failed attempt, chosen again only if no other is left.
     pub avoid: Option<ServerId>,
-    /// Servers whose error response led to a retry. Among several, the choice excludes these and all ejected ones.
+    /// Servers whose error response led to a retry. If there are several servers, the choice excludes these and all
+    /// ejected ones.
     pub asked: [Option<ServerId>; 2],
 }
 

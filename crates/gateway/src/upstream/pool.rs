@@ -1,5 +1,6 @@
-//! The idle connections to one server: last in, first out, so that surplus connections reach their idle timeout. Those
-//! that were idle before this turn come first: for these, the poller would have reported a close or stray bytes.
+//! The idle connections to one server: last in, first out, so that surplus connections reach their idle timeout.
+//! Connections that were idle before this turn take precedence: the poller would have reported a close or stray bytes
+//! on them.
 
 use super::Upstream;
 use crate::keys::{OfUpstream, Store, UpstreamId};
@@ -116,7 +117,7 @@ impl Pool {
     }
 }
 
-/// Links a connection that [`Pool::put`] added to its `older` neighbour, if it has one.
+/// Links a connection that [`Pool::put`] added to its `older` neighbour, if there is one.
 pub(crate) fn join<S>(
     older: Option<UpstreamId>,
     newer: UpstreamId,

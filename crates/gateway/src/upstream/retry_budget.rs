@@ -1,6 +1,6 @@
 //! The retry budget of a service.
 
-/// Bounds retries to a share of the requests, so that they cannot double the load of a server that fails.
+/// Limits retries to a share of the requests, so that they cannot double the load of a failing server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     credit: u32,
@@ -10,10 +10,10 @@ pub(crate) struct Budget {
 
 impl Budget {
     const PRICE: u32 = 100;
-    /// The maximum credit, 100 retries: a server may close all its idle connections at once.
+    /// The maximum credit, 100 retries, as a server may close all its idle connections at the same time.
     const MOST: u32 = 100 * Self::PRICE;
 
-    /// A full budget of this many retries per hundred requests; with 0, there are none.
+    /// A full budget of this many retries per hundred requests; 0 allows no retries.
     pub(crate) fn new(percent: u32) -> Self {
         Self { credit: if percent == 0 { 0 } else { Self::MOST }, percent }
     }
@@ -23,7 +23,7 @@ impl Budget {
         self.credit = (self.credit + self.percent).min(Self::MOST);
     }
 
-    /// Spends one retry; returns `false` if none is left.
+    /// Spends one retry; returns `false` if the budget is used up.
     pub(crate) fn spend(&mut self) -> bool {
         match self.credit.checked_sub(Self::PRICE) {
             Some(rest) => {

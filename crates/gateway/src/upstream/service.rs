@@ -16,7 +16,7 @@ pub(crate) struct Service {
     pub retries: Budget,
     /// Exchanges that wait for a connection, the oldest first.
     pub waiting: VecDeque<ExchangeId>,
-    /// The candidates of one choice, with their shares; a field so that choices share one allocation.
+    /// The candidates of one choice, with their shares. The field exists so that all choices share one allocation.
     pub(super) round: Vec<(ServerId, u64)>,
     pub(super) random: u64,
 }
@@ -32,7 +32,7 @@ impl Service {
     ) -> (Self, Vec<ServerId>) {
         let mut before = before;
         let waiting = before.as_mut().map(|before| std::mem::take(&mut before.waiting)).unwrap_or_default();
-        // By the ID in the configuration, in order.
+        // Servers by their ID in the configuration; those with the same ID in order.
         let mut rest: BTreeMap<u64, VecDeque<ServerId>> = BTreeMap::new();
         for id in before.iter().flat_map(|before| &before.servers) {
             if let Some(server) = servers.get(*id) {

@@ -36,7 +36,7 @@ impl<S: Socket> Upstream<S> {
         }
     }
 
-    /// As [`Self::wait`], for a connection with streams: its exchanges have timers of their own.
+    /// As [`Self::wait`], for a connection with streams: its exchanges use their own timers.
     fn wait_for_streams(&self) -> Option<ServerWait> {
         match self.intake {
             Intake::Doubtful => Some(ServerWait::Pong),

@@ -13,21 +13,21 @@ use std::sync::{Arc, Weak};
 use weir_reactor::Net;
 use weir_transport::Wire;
 
-/// Another configuration, prepared off the workers.
+/// Another configuration, prepared outside the workers.
 #[derive(Debug)]
 pub(crate) struct Adoption {
     snapshot: Arc<Snapshot>,
     limits: Arc<SharedLimits>,
     health_checks: usize,
-    /// The places of the listeners in the snapshot.
+    /// The positions of the listeners in the snapshot.
     pub listeners: HashMap<ListenerId, usize>,
-    /// The snapshot that this one replaces, and the changes.
+    /// The replaced snapshot, and the changes from it.
     before: Weak<Snapshot>,
     delta: Delta,
 }
 
 impl Adoption {
-    /// Prepares `snapshot`, which replaces `before`; `None`: it is unknown, so each worker finds the changes itself.
+    /// Prepares `snapshot`, which replaces `before`. If `before` is `None`, each worker finds the changes itself.
     pub(crate) fn new(
         snapshot: Arc<Snapshot>,
         limits: Arc<SharedLimits>,
@@ -70,22 +70,23 @@ pub(super) fn services_of(
     snapshot.services.iter().enumerate().map(new).collect()
 }
 
-/// The result of replacing services.
+/// The changes from replacing services.
 #[derive(Debug, Default)]
 struct Replaced {
     /// All services, in the order of the new snapshot.
     services: Vec<ServiceId>,
     changed: Vec<ServiceId>,
-    /// The servers that are gone.
+    /// The removed servers.
     gone: Vec<ServerId>,
-    /// The queued exchanges of services that are gone. They need a new route.
+    /// The queued exchanges of removed services. They need a new route.
     stranded: Vec<ExchangeId>,
 }
 
 impl<N: Net> Worker<N> {
-    /// Applies another configuration, and accepts from `sockets`, those of its new listeners. Idle connections to removed
-    /// servers close; others finish their work. Listeners that are gone drain, with their clients, as do the clients of those
-    /// that admit others now. Other client connections keep the listener settings with which they were accepted.
+    /// Applies another configuration, and accepts from `sockets`, those of its new listeners. Idle connections to
+    /// removed servers close; others finish their work. Removed listeners drain, together with their clients; so do the
+    /// clients of listeners that now admit others. Other client connections keep the listener settings with which they
+    /// were accepted.
     pub(super) fn adopt(&mut self, adoption: &Adoption, sockets: Vec<(ListenerId, N::Listener)>) {
         let delta = adoption.delta(&self.core.plan.snapshot);
         let Replaced { services, changed, gone, mut stranded } = self.replace_services(adoption, &delta);
@@ -110,7 +111,7 @@ impl<N: Net> Worker<N> {
         stranded.extend(self.apply_overrides(&changed));
         self.replace_listeners(adoption, sockets, &before);
         self.waiting -= stranded.len();
-        // Each one enters its queue at the front, so the longest-waiting one comes last.
+        // Each enters its queue at the front, so the exchange that has waited longest comes last.
         for exchange in stranded.into_iter().rev() {
             self.admit(exchange);
         }
@@ -191,7 +192,7 @@ mod tests {
         Worker::new(net, log, None, Arc::clone(snapshot), limits, Vec::new()).unwrap()
     }
 
-    /// The look-ups of a worker with `services` for a change of one of them.
+    /// The number of look-ups of a worker with `services` services when one of them changes.
     fn work(services: usize) -> u64 {
         let mut all: Vec<_> = (0..services).map(|nth| (format!("s{nth}"), 2)).collect();
         let before = snapshot(&all);
@@ -205,7 +206,7 @@ mod tests {
         look_ups() - look_ups_before
     }
 
-    /// Regression test: a worker compared each service with each other one, and each server.
+    /// Regression test: a worker compared every service and every server with all others.
     #[test]
     fn its_work_is_proportional_to_what_changes() {
         assert!(work(5) > 0, "it counts look-ups");
@@ -255,7 +256,7 @@ mod tests {
         }
     }
 
-    /// A worker's counts by service and by named route: the name, and the number of responses.
+    /// A worker's response counts by service and by named route.
     fn counted(worker: &mut Worker<Reactor>) -> [Vec<(String, u64)>; 2] {
         let (reply, report) = channel();
         worker.control(Control::Tell(reply));
@@ -301,13 +302,13 @@ mod tests {
         worker.adopt(&Adoption::new(Arc::clone(&now), Arc::default(), Some(&before)), Vec::new());
         let kept = named(&[("b", 2), ("c", 3)]);
         assert_eq!(counted(&mut worker), [kept.clone(), kept]);
-        // Exchanges that began before the reload count for the names that are kept, and for no new one.
+        // Exchanges that began before the reload count for names that remain, not for new ones.
         count(&mut worker, &first);
         let kept = named(&[("b", 4), ("c", 6)]);
         assert_eq!(counted(&mut worker), [kept.clone(), kept]);
         let second = Rc::clone(&worker.core.plan);
         count(&mut worker, &second);
-        // Routes are in the order of the file, services in that of their names.
+        // Routes are in the order of the file, services in the order of their names.
         assert_eq!(
             counted(&mut worker),
             [named(&[("b", 5), ("c", 8), ("d", 3)]), named(&[("b", 7), ("c", 8), ("d", 1)])]
@@ -317,7 +318,7 @@ mod tests {
         assert_eq!(counted(&mut worker), [vec![], vec![]]);
     }
 
-    /// The same snapshot, whose service at `at` has the servers with these last ports.
+    /// The same snapshot, except that its service at `at` uses servers with these last ports.
     fn with_servers(before: &Snapshot, at: usize, ports: &[u16]) -> Arc<Snapshot> {
         let servers: Vec<_> = ports.iter().map(|port| format!("'http://127.0.0.1:{port}'")).collect();
         let text = format!(

@@ -1,4 +1,5 @@
-//! Requests whose bodies the gateway buffers before it sends them, so that slow clients occupy no server's connection.
+//! Requests whose bodies the gateway buffers before it sends them, so that slow clients do not occupy server
+//! connections.
 
 use super::Worker;
 use crate::exchange::{HeldBody, Stage};
@@ -37,7 +38,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// Buffers the part of the body at the start of `input`, and sends the request once its body is complete or the
-    /// buffer full. Returns the part's length: 0 if the request waits in a queue.
+    /// buffer is full. Returns the length of the part: 0 if the request waits in a queue.
     #[cold]
     pub(super) fn hold_body(&mut self, id: ExchangeId, input: &[u8]) -> usize {
         let Some(exchange) = self.exchanges.get_mut(id) else {

@@ -3,7 +3,7 @@
 use super::Worker;
 use super::adopt::Adoption;
 use super::lending::Handed;
-use super::room::EvictRequest;
+use super::overload::EvictRequest;
 use crate::config::ListenerId;
 use crate::downstream::Phase;
 use crate::drain::Why;
@@ -23,7 +23,7 @@ use weir_reactor::{Net, Reactor};
 /// A message to a worker.
 #[derive(Debug)]
 pub(crate) enum Control<N: Net = Reactor> {
-    /// Drain, or stop at once.
+    /// Drain, or stop immediately.
     Stop(Stop),
     /// Drain: another process takes over, and accepts from these listeners.
     HandOver(Arc<[ListenerId]>),
@@ -37,7 +37,7 @@ pub(crate) enum Control<N: Net = Reactor> {
     Tell(Sender<Report>),
     /// Report the servers of this service alone.
     TellService(Arc<str>, Sender<Report>),
-    /// Worker `to` has requests that wait for a connection within this limit.
+    /// Worker `to` has requests that wait for a connection within the limit of `slots`.
     Lend { slots: Arc<Slots>, to: usize },
     /// An idle connection from another worker, for requests that wait here.
     Take(Box<Handed<N::Socket>>),
@@ -66,7 +66,7 @@ impl<N: Net> Worker<N> {
             Control::Take(handed) => self.take_over(*handed),
             Control::Room => {}
             Control::EvictRequest(shed) => self.evict_for(shed),
-            // The requester may be gone.
+            // The requester may have stopped waiting.
             Control::Confirm(reply) => drop(reply.send(())),
             Control::Tell(reply) => drop(reply.send(self.report())),
             Control::TellService(service, reply) => drop(reply.send(self.report_of(&service))),
@@ -75,7 +75,7 @@ impl<N: Net> Worker<N> {
         self.wake_listeners();
     }
 
-    /// Whether the drain is complete. Ends all connections once its time is over.
+    /// Whether the drain is complete. Ends all connections at the drain's deadline.
     pub(crate) fn is_drained(&mut self) -> bool {
         let Some(until) = self.core.drain.until() else { return false };
         let is_over = until <= self.core.net.now();
@@ -85,7 +85,7 @@ impl<N: Net> Worker<N> {
         self.frontends.is_closed() && self.clients.is_empty() && (is_over || self.upstreams_have_all())
     }
 
-    /// Whether no server connection has an exchange, a tunnel or last bytes to send.
+    /// Whether no server connection has an exchange, a tunnel or unsent last bytes. Mirrored copies do not count.
     fn upstreams_have_all(&self) -> bool {
         let ids = self.upstreams.ids().into_iter();
         let mut upstreams = ids.filter_map(|id| self.upstreams.get(id));
@@ -131,7 +131,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The report of a service's servers; without them if it is unknown.
+    /// The report of a service's servers; without servers if the service is unknown.
     fn report_of(&mut self, service: &str) -> Report {
         let plan = &self.core.plan;
         let id = plan.snapshot.service_named(service).and_then(|at| plan.services.get(at)).copied();
@@ -163,7 +163,7 @@ impl<N: Net> Worker<N> {
         servers
     }
 
-    /// The counters, including those of open connections and of the TLS acceptors in use, and the gauges.
+    /// The counters, including those of open connections and of current TLS acceptors, and the gauges.
     fn counted(&mut self) -> Counters {
         let mut counters = self.core.counters.clone();
         for client in self.clients.ids().into_iter().filter_map(|id| self.clients.get(id)) {
@@ -196,8 +196,8 @@ impl<N: Net> Worker<N> {
         counters
     }
 
-    /// Starts a drain, or moves it to its next state. The worker leaves the listeners in `taken` to another process at
-    /// once; it accepts the queued connections of the others before it closes them.
+    /// Starts a drain, or advances it to its next state. The worker leaves the listeners in `taken` to another process
+    /// immediately. It accepts the queued connections of the others before it closes them.
     fn drain(&mut self, why: Why, taken: Option<&[ListenerId]>) {
         let timeouts = &self.core.plan.policy().timeouts;
         let Some(next) = self.core.drain.next(why, self.core.net.now(), timeouts) else { return };
@@ -216,7 +216,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Ends a client's connection when the time of its drain is over.
+    /// Ends a client's connection at the deadline of its drain.
     pub(super) fn end_drained(&mut self, id: ClientId) {
         let Some(client) = self.clients.get(id) else { return };
         match client.phase {
@@ -231,7 +231,7 @@ impl<N: Net> Worker<N> {
         self.cut(id);
     }
 
-    /// Ends all connections when the drain's time is over.
+    /// Ends all connections at the drain's deadline.
     fn end_all(&mut self) {
         for index in self.frontends.indexes() {
             self.close_listener(index);

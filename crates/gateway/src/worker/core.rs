@@ -7,12 +7,12 @@ use crate::exchange::{Exchange, HeldHead};
 use crate::heads::date::Date;
 use crate::heads::ids::Ids;
 use crate::keys::{ClientId, OfService, Store, UpstreamId};
-use crate::latencies::ServiceLatencies;
 use crate::observe::access::Access;
 use crate::observe::{Context, Counters, Log};
 use crate::plan::Plan;
 use crate::reason::Reason;
 use crate::upstream::Service;
+use crate::worker_latencies::ServiceLatencies;
 use std::rc::Rc;
 use std::time::Duration;
 use weir_http1::{Limits, Part, RequestHead, ResponseHead};
@@ -27,10 +27,10 @@ pub(crate) struct Core<N> {
     pub wire: Wire,
     /// The input buffer. Taken out while in use, so that the worker can be borrowed.
     inbox: Vec<u8>,
-    /// The heads parsed last, one of a request and one of a response. The next parse reuses their storage.
+    /// The request head and the response head that were parsed last. The next parse reuses their storage.
     pub request: RequestHead,
     pub response: ResponseHead,
-    /// The head decoded last of a stream.
+    /// The stream's head that was decoded last.
     pub streamed: weir_http2::Head,
     /// Room for field lines, empty between uses.
     pub lines: Vec<u8>,
@@ -54,15 +54,15 @@ pub(crate) struct Core<N> {
     pub slowed: Slowed,
     /// Turns so far, from 1.
     pub turn: u64,
-    /// The poller has reported all that is ready in this turn.
+    /// The poller has reported everything that is ready in this turn.
     pub knows_all: bool,
     /// Memory is short: the connections of all workers have reached `limits.memory`.
     pub is_short: bool,
-    /// Counts requests that may be mirrored. The hash of the count decides which of them are.
+    /// Counts requests that may be mirrored. The hash of the count decides whether a request is mirrored.
     pub drawn: u64,
-    /// The point of the last request that was divided among services.
+    /// The split point of the last request that a route divided among services.
     pub split_point: u32,
-    /// Bytes of incomplete heads, counted at each parse.
+    /// Bytes of incomplete heads, counted again at each parse.
     pub in_vain: u64,
 }
 
@@ -115,9 +115,10 @@ impl<N: Net> Core<N> {
         inbox
     }
 
-    /// Receives more of a head whose first part is in `held`. If all of it is worth parsing now or the stream has
-    /// ended, the returned input buffer has it behind the headroom. Otherwise `held` has it, and the buffer only the
-    /// headroom. So a head that arrives byte by byte is neither copied nor parsed again for each byte.
+    /// Receives more of a head whose first part is in `held`. If the head is worth parsing now, or the stream has
+    /// ended, the returned input buffer contains all of the head after the headroom. Otherwise `held` contains it, and
+    /// the buffer only the headroom. A head that arrives byte by byte is thus neither copied nor parsed again for each
+    /// byte.
     #[cold]
     pub(crate) fn receive_more<S: Socket>(
         &mut self,
@@ -143,7 +144,7 @@ impl<N: Net> Core<N> {
         (inbox, received)
     }
 
-    /// Keeps the request head that was parsed last, from `buf`, in storage of its own.
+    /// Stores the request head that was parsed last, from `buf`.
     pub(crate) fn hold_head(&mut self, buf: &[u8]) -> Box<HeldHead> {
         let mut head = self.spare_heads.pop().unwrap_or_default();
         head.take(&mut self.request, buf);
@@ -215,10 +216,10 @@ impl<N: Net> Core<N> {
     }
 }
 
-/// Spare heads beyond this number, or with more bytes each, are freed.
+/// Spare heads beyond this number, or larger than [`SPARE_HEAD`], are freed.
 const SPARE_HEADS: usize = 64;
 const SPARE_HEAD: usize = 4 * 1024;
 
-/// Room before the input for a head that is longer than the one it replaces. Head and first body bytes leave in one
-/// write, without moving the body.
+/// Space before the input for a rewritten head that is longer than the received one. The gateway then sends head and
+/// first body bytes in one write, without moving the body.
 pub(crate) const HEADROOM: usize = 256;

@@ -12,7 +12,7 @@ use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
     pub(super) fn client_due(&mut self, id: ClientId) {
-        // An event of this turn may have ended it.
+        // An event of this turn may have removed the client.
         let Some(client) = self.clients.get_mut(id) else { return };
         let now = self.core.net.now();
         let Some(why) = client.timer.due(now, self.core.net.wheel(), id.key()) else { return };
@@ -39,7 +39,7 @@ impl<N: Net> Worker<N> {
                 }
             }
             (why, Phase::Closing) => {
-                // The client stopped reading the last response, or has not closed its side after it.
+                // The client stopped reading the last response, or has not closed its side after the response.
                 if let Some(reason) = why.reason() {
                     self.note_end_of_client(id, &reason);
                 }
@@ -59,10 +59,10 @@ impl<N: Net> Worker<N> {
         self.touch_client(id);
     }
 
-    /// Ends an exchange whose timer has fired, unless bytes that extend the deadline have moved meanwhile.
+    /// Ends an exchange whose timer has fired, unless progress has extended the deadline.
     pub(super) fn exchange_due(&mut self, id: ExchangeId) {
         let now = self.core.net.now();
-        // An event of this turn may have ended it.
+        // An event of this turn may have ended the exchange.
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
         let leg = exchange.leg();
         let timer = exchange.timer.as_mut().map(|timer| &mut timer.timer);
@@ -86,7 +86,7 @@ impl<N: Net> Worker<N> {
         self.touch_leg(leg);
     }
 
-    /// As [`Self::is_overdue`], for a wait for the server's stream.
+    /// As [`Self::is_overdue`], for a wait for the server of a stream.
     fn is_server_overdue(&mut self, id: ExchangeId, why: ServerWait) -> Option<Reason> {
         let wait = self.exchange_upstream_wait(id);
         let exchange = self.exchanges.get(id)?;
@@ -94,7 +94,7 @@ impl<N: Net> Worker<N> {
         if has_moved || wait != Some(why) { None } else { why.reason() }
     }
 
-    /// The reason for ending an exchange whose deadline has passed; `None` if it has another deadline by now.
+    /// The reason for ending an exchange whose deadline has passed; `None` if its deadline has changed since.
     fn is_overdue(&mut self, id: ExchangeId, why: Cause) -> Option<Reason> {
         let wait = match why {
             Cause::Waited(wait) => wait,
@@ -120,7 +120,7 @@ impl<N: Net> Worker<N> {
     }
 
     pub(super) fn upstream_due(&mut self, id: UpstreamId) {
-        // An event of this turn may have ended it.
+        // An event of this turn may have closed the connection.
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
         let now = self.core.net.now();
         let Some(why) = upstream.timer.due(now, self.core.net.wheel(), id.key()) else { return };
@@ -148,8 +148,8 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// Whether a client that has read too little is overdue. The poller reports a writable socket only once a third of its
-/// buffer is free, and the client may have read less.
+/// Whether a client is overdue because it has not read enough. The poller reports a socket as writable only once a
+/// third of its buffer is free, so the client may have read some bytes unnoticed.
 fn is_for_reading(why: Cause) -> bool {
     matches!(why, Cause::Waited(Wait::Response) | Cause::Limit(Limit::ResponseRate))
 }

@@ -37,7 +37,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Ends an exchange with a complete response. Each of its connections continues with its next exchange, or closes.
+    /// Ends an exchange after its complete response. Each of its connections continues with the next exchange, or
+    /// closes.
     #[inline(always)]
     pub(super) fn complete(&mut self, upstream: UpstreamId, id: ExchangeId, completed: Completed) {
         let Completed { client, client_persists, upstream_persists, upstream_stream, service, status, stray } =
@@ -73,8 +74,8 @@ impl<N: Net> Worker<N> {
     }
 
     /// Ends an exchange early: logs and counts it, and sends the gateway's own response if none is in progress. The
-    /// server's connection closes, or resets the stream. The client's connection persists after a response for a reason that concerns the
-    /// server alone; without a response it is cut.
+    /// server's connection closes or, for HTTP/2, the gateway resets the stream. The client's connection persists if
+    /// the client receives a response for a reason that concerns the server alone; without a response it is cut.
     pub(super) fn end_exchange(&mut self, id: ExchangeId, reason: Reason) {
         self.note_end_of_exchange(id, &reason);
         let responded = self.respond_to_exchange(id, &reason);
@@ -90,7 +91,7 @@ impl<N: Net> Worker<N> {
             self.end_call(id);
         }
         let Some(exchange) = self.exchanges.present(id) else { return };
-        // Without framing, the end of the connection ends the response: a reset marks it as incomplete.
+        // Without framing, the end of the connection would end the response: a reset marks the response as incomplete.
         let is_unframed = exchange.version == Version::Http10 || exchange.is_tunnel;
         let leg = exchange.leg();
         self.take_exchange(id);
@@ -117,7 +118,8 @@ impl<N: Net> Worker<N> {
         self.cut(client_id);
     }
 
-    /// Ends the response to a call whose deadline has passed with the status of that: a reset would be an internal error.
+    /// Ends the response to a gRPC call whose deadline has passed with the status for that: the client would take a
+    /// reset for an internal error.
     #[cold]
     fn end_call(&mut self, id: ExchangeId) {
         let Some(exchange) = self.exchanges.get(id).filter(|exchange| exchange.grpc.is_some()) else {
@@ -144,7 +146,7 @@ impl<N: Net> Worker<N> {
         let leg = Leg { client: id, stream: None };
         let sent = status
             .map(|_| self.respond_with(leg, reason, head.starts_with(b"HEAD "), Connection::Closes, None));
-        // Between requests there is nothing to record, unless there is a response.
+        // Between requests there is nothing to record, except a response.
         if started || status.is_some() {
             let (status, sent) = (status.unwrap_or_default(), sent.unwrap_or_default());
             let own =
@@ -157,7 +159,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Responds with a reason, if it has a status and no response is in progress. Returns whether the client's
+    /// Responds for a reason, if it maps to a status and no response is in progress. Returns whether the client's
     /// connection persists, and the body's length.
     fn respond_to_exchange(&mut self, id: ExchangeId, reason: &Reason) -> Option<(Connection, u64)> {
         reason.status()?;
@@ -189,8 +191,8 @@ impl<N: Net> Worker<N> {
         client.respond(leg.stream, &own, &terms, &mut core.wire, &mut core.lines)
     }
 
-    /// Rejects the request whose head was parsed from `buf`, before it becomes an exchange. `route`: its route, if one
-    /// is known.
+    /// Rejects the request whose head was parsed from `buf`, before it becomes an exchange. `route`: the request's
+    /// route, if known.
     pub(super) fn refuse(&mut self, leg: Leg, buf: &[u8], reason: Reason, route: Option<&Route>) {
         let Some(client) = self.clients.present_mut(leg.client) else { return };
         let core = &mut self.core;
@@ -237,7 +239,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Removes a client at once. If this loses output, the connection ends with a reset, so that the client notices.
+    /// Removes a client immediately. If this loses output, the connection ends with a reset, so that the client
+    /// notices.
     pub(super) fn cut(&mut self, id: ClientId) {
         if let Some(client) = self.clients.get_mut(id) {
             let failed = client.transport.commit(&mut self.core.wire).is_err();
@@ -317,9 +320,9 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Removes an unfinished exchange and closes its server connection, or resets its stream: a connection with a reset if the request is incomplete,
-    /// which a clean close would hide, or if the client has closed its side, as the server could take a FIN for a
-    /// half-close.
+    /// Removes an unfinished exchange, and closes its server connection or resets its stream. If the request is
+    /// incomplete, the connection ends with a reset, since a clean close would hide that. It also does if the client
+    /// has closed its side, as the server could take a FIN for a half-close.
     pub(super) fn take_exchange(&mut self, id: ExchangeId) {
         let Some(mut exchange) = self.exchanges.take(id) else { return };
         let mut has_given_up = false;
@@ -356,8 +359,9 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// Whether a reason concerns the server alone, so that the client's connection may persist. Two reasons are exceptions:
-/// the client may have asked for the new protocol, and clients that have timed out in the queue would queue again.
+/// Whether a reason concerns the server alone, so that the client's connection may persist. Exceptions:
+/// `UpstreamSwitched`, since the client may have asked for the new protocol, and `QueueTimeout`, since the client would
+/// queue again.
 fn leaves_client(reason: &Reason) -> bool {
     let closes = matches!(reason, Reason::UpstreamSwitched | Reason::QueueTimeout);
     matches!(reason.status(), Some(502..=504)) && !closes

@@ -1,8 +1,8 @@
 //! Requests on their way to servers: the choice of a connection, the head, the body.
 
 use super::Worker;
-use super::attempts::Unavailable;
-use super::awaiting::must_wait;
+use super::awaiting_settings::must_wait;
+use super::server_connections::Unavailable;
 use crate::config::document::{Retries, Retry};
 use crate::deadlines::Cause;
 use crate::exchange::Attempt;
@@ -20,12 +20,12 @@ enum Refused {
     Queued,
     /// The exchange ends.
     Ended(Reason),
-    /// A part of the exchange is missing, which cannot happen.
+    /// A part of the exchange is missing: an internal error.
     Broken(&'static str),
 }
 
 impl<N: Net> Worker<N> {
-    /// Sends a request to a server; queues it if no connection is free. `has_waited`: it was the first in the queue.
+    /// Sends a request to a server, or queues it if no connection is free. `has_waited`: it was the first in the queue.
     #[inline]
     pub(super) fn start(&mut self, id: ExchangeId, has_waited: bool) {
         match self.first_attempt(id, has_waited) {
@@ -110,7 +110,7 @@ impl<N: Net> Worker<N> {
         if let Some(h2) = &mut upstream.h2 {
             opens_tunnel = websocket::is_opening(&held.request, &held.bytes);
             if opens_tunnel {
-                // Further attempts ask for it, too.
+                // Further attempts ask for the tunnel, too.
                 exchange.asks_upgrade = true;
                 if exchange.stream.is_none() {
                     exchange.accept = websocket::accept(&held.request, &held.bytes).map(Box::new);
@@ -151,7 +151,7 @@ impl<N: Net> Worker<N> {
         };
         let may_repeat = exchange.is_repeatable && (attempt.reused || !on.is_empty());
         let may_fail_over = !attempt.reused && exchange.others > 0;
-        // A server of HTTP/2 may refuse any request unprocessed.
+        // An HTTP/2 server may refuse any request unprocessed.
         match may_repeat || may_fail_over || is_stream {
             true => exchange.head = Some(held),
             false => core.give_back_head(held),
@@ -164,7 +164,7 @@ impl<N: Net> Worker<N> {
         upstream.moved = true;
         upstream.touch_leg(attempt.upstream, attempt.stream, &mut core.touched.upstreams);
         server.in_flight += 1;
-        // A request that a server has refused may have waited in the queue.
+        // A request counts once: a server may have refused it before it waited in the queue.
         core.counters.requests += u64::from(!is_stream || exchange.retries == 0);
         let (server, is_copy_due) = (upstream.server, is_complete && exchange.copy.is_some());
         if is_stream {

@@ -1,6 +1,6 @@
-//! Handshake scheduling: a step may cost as much as twenty warm requests, so a turn has a budget of steps, and the
-//! others wait. Handshakes in progress come before new ones: the gateway has paid for their most expensive step, which
-//! would be wasted without the next one.
+//! Handshake scheduling. A step may cost as much as twenty requests on open connections, so a turn has a budget of
+//! steps, and the other handshakes wait. Handshakes in progress come before new ones: the gateway has already paid for
+//! their most expensive step, which would otherwise be wasted.
 
 use super::Worker;
 use crate::config::document::Limits;
@@ -14,26 +14,26 @@ use weir_reactor::{Net, Ready, Socket};
 /// Unfinished handshakes with clients. A list may have stale entries, which are skipped at their turn.
 #[derive(Debug, Default)]
 pub(super) struct Handshakes {
-    /// Clients that have had a response and are ready for their next step, in order of arrival. The poller does not
-    /// report their input meanwhile.
+    /// Clients that have received a response and are ready for their next step, in order of arrival. Meanwhile, the
+    /// poller does not report their input.
     begun: VecDeque<ClientId>,
-    /// Clients that have had no response yet and are ready for their first step, with their time of arrival in the
-    /// queue.
+    /// Clients that have received no response yet and are ready for their first step, with the time at which they
+    /// joined the queue.
     fresh: VecDeque<(ClientId, Instant)>,
-    /// The clients that have to send next, the longest-awaited first. The number is that of [`Handshake::Awaited`].
+    /// The clients that must send next, the longest-awaited first. The number matches that in [`Handshake::Awaited`].
     awaited: VecDeque<(ClientId, u32)>,
     /// The next number in `awaited`.
     next: u32,
     /// The number of unfinished handshakes.
     open: usize,
-    /// The number of these that wait for their turn.
+    /// The number of handshakes that wait for their turn.
     ready: usize,
 }
 
 /// The source of an event of a connection in its handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EventSource {
-    /// The event joins the queue of handshake steps.
+    /// The poller reported the event: it joins the queue of handshake steps.
     Poller,
     /// It is the connection's turn.
     Queue,
@@ -50,7 +50,7 @@ impl Handshakes {
         self.open
     }
 
-    /// Notes that the client has to send next.
+    /// Records that the client must send next.
     fn wait_for<S>(&mut self, id: ClientId, client: &mut Client<S>) {
         match client.handshake {
             Handshake::Over => self.open += 1,
@@ -77,7 +77,7 @@ impl Handshakes {
         }
     }
 
-    /// Stops counting a handshake that is finished, or whose client is gone.
+    /// Stops counting a handshake that is finished, or whose client was removed.
     pub(super) fn end<S>(&mut self, client: &mut Client<S>) {
         match std::mem::replace(&mut client.handshake, Handshake::Over) {
             Handshake::Over => return,
@@ -87,7 +87,7 @@ impl Handshakes {
         self.open -= 1;
     }
 
-    /// Takes the client whose turn it is; for its first step, with the time since which it has waited.
+    /// Takes the next client; for its first step, with the time at which it joined the queue.
     fn take<S>(
         &mut self,
         begun_first: bool,
@@ -130,9 +130,9 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Takes handshake steps within the budget, alternating between servers (which the poller reports
-    /// again if they have to wait) and clients. A turn that has already taken long continues for another quarter of
-    /// that time: long turns are few per second, so the budget alone would let too few handshakes pass.
+    /// Takes handshake steps within the budget, alternating between servers and clients. The poller reports the events
+    /// of servers again that have to wait. A turn that has already taken long continues for another quarter of its
+    /// duration: such turns are few per second, so the budget alone would let too few handshakes pass.
     pub(super) fn take_handshakes(&mut self) {
         let mut dialling = std::mem::take(&mut self.dialling);
         let before = self.core.wire.flights();
@@ -152,8 +152,8 @@ impl<N: Net> Worker<N> {
                         self.upstream_ready(id, *ready, EventSource::Queue);
                     }
                 }
-                // Input that completes no message uses up no flight: new clients come first for the second half, so as
-                // not to starve.
+                // Input that completes no message uses up no budget: new clients come first for the second half, so
+                // that they do not starve.
                 None => match self.handshakes.take(nth % looks < looks / 2, &self.clients) {
                     Some((id, since)) => self.step(id, since),
                     None => break,
@@ -165,10 +165,10 @@ impl<N: Net> Worker<N> {
         self.handshakes.tidy(&self.clients);
     }
 
-    /// Starts the handshake or preface of an accepted client; returns whether it may continue. Beyond the maximum, one
-    /// client is closed. If most wait for their turn, handshakes arrive faster than the gateway can take them, and a
-    /// new one would delay the others: the new one is closed. Otherwise the longest-awaited client is closed, as it is
-    /// the least likely to continue.
+    /// Starts the handshake or preface of an accepted client; returns whether the client may continue. Beyond the
+    /// maximum of unfinished handshakes, one client is closed. If most wait for their turn, handshakes arrive faster
+    /// than the gateway can take them: it closes the new client, whose handshake would delay the others. Otherwise it
+    /// closes the longest-awaited client, as the least likely one to continue.
     pub(super) fn begin_handshake(&mut self, id: ClientId) -> bool {
         let Some(client) = self.clients.get_mut(id).filter(|client| client.is_in_handshake()) else {
             return true;
@@ -194,9 +194,9 @@ impl<N: Net> Worker<N> {
         set.unwrap_or(Limits::HANDSHAKES.min(clients / 2)).div_ceil(self.peers.all.len().max(1)).max(1)
     }
 
-    /// Takes a client's next step. `since`: it is the first one, and has waited since then. After half of the handshake
-    /// timeout, the gateway gives up: the other half may not suffice for the rest of the handshake, and the work would
-    /// be wasted.
+    /// Takes a client's next step. `since`: the step is the first one, and has waited since then. After half of the
+    /// handshake timeout the gateway gives up, since the other half may be too short for the remaining handshake, and
+    /// the work would be wasted.
     fn step(&mut self, id: ClientId, since: Option<Instant>) {
         let limit = self.core.plan.policy().timeouts.handshake;
         if since.is_some_and(|since| self.core.net.now().saturating_duration_since(since) > limit / 2) {
@@ -209,8 +209,9 @@ impl<N: Net> Worker<N> {
         self.client_ready(id, ready, EventSource::Queue);
     }
 
-    /// Closes a client with an unfinished handshake, with a reset: the client needs none of the bytes sent. A clean
-    /// close leaves a socket in TIME-WAIT for a minute, and after a flood the kernel frees these in bursts of hundreds.
+    /// Closes a client with an unfinished handshake by a reset, since the client needs none of the sent bytes. A clean
+    /// close would leave a socket in TIME-WAIT for a minute, and after a flood the kernel frees such sockets in bursts
+    /// of hundreds.
     #[cold]
     pub(super) fn give_up_handshake(&mut self, id: ClientId, reason: &Reason) {
         self.note_end_of_client(id, reason);
@@ -240,9 +241,9 @@ fn is_awaited<S: Socket>((id, number): (ClientId, u32), clients: &Store<OfClient
     client.is_some_and(|client| client.handshake == Handshake::Awaited(number) && client.is_in_handshake())
 }
 
-/// Attempts per step of the budget: one for a server, one for a client. Input that completes no message costs little,
-/// but is not free.
+/// Attempts per step of the budget: one for a server, one for a client. Input that completes no message uses up no
+/// budget, but takes some time.
 const LOOKS_PER_STEP: u32 = 2;
 
-/// The number of stale entries to tolerate, so that short lists are not searched.
+/// The number of stale entries to tolerate, so that short lists are not scanned.
 const SOME: usize = 64;

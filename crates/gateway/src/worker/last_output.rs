@@ -11,13 +11,13 @@ use weir_http2::{ErrorCode, StreamNo};
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
-    /// The instant at which the first of a client's streams without an exchange breaks a limit, and which.
+    /// The nearest limit that one of a client's streams without an exchange will exceed, and its instant.
     #[cold]
     pub(super) fn last_output_limit(&mut self, id: ClientId) -> Option<(Instant, Limit)> {
         let nearest =
             self.last_output_limits(id).into_iter().map(|(_, limit)| limit).min_by_key(|(at, _)| *at);
         if let Some(client) = self.clients.get_mut(id) {
-            // They keep the deadline of the wait while the timer is set to the limit.
+            // These streams keep the deadline of their wait while the timer is set to the limit.
             match nearest {
                 Some(_) => _ = client.body_deadlines.get_or_insert_default(),
                 None => client.body_deadlines = None,
@@ -26,7 +26,7 @@ impl<N: Net> Worker<N> {
         nearest
     }
 
-    /// Resets the streams without an exchange that have broken a limit.
+    /// Resets the streams without an exchange that have exceeded a limit.
     #[cold]
     pub(super) fn end_slow_streams(&mut self, id: ClientId) {
         let now = self.core.net.now();
@@ -47,7 +47,7 @@ impl<N: Net> Worker<N> {
         aborted > 0
     }
 
-    /// The nearest limit of each of these streams.
+    /// The nearest limit of each stream without an exchange.
     fn last_output_limits(&mut self, id: ClientId) -> Vec<(StreamNo, (Instant, Limit))> {
         let now = self.core.net.now();
         let Some(client) = self.clients.present_mut(id) else { return Vec::new() };

@@ -1,4 +1,5 @@
-//! Servers with one connection limit for all workers: an idle connection goes to the worker whose requests wait.
+//! Servers with one connection limit for all workers: the workers hand idle connections to the one with waiting
+//! requests.
 
 use super::{Control, Worker};
 use crate::deadlines::ServerWait;
@@ -11,7 +12,7 @@ use weir_reactor::Net;
 use weir_reactor::mailbox::Sender;
 use weir_transport::Transport;
 
-/// All workers of the process, and the index of this one.
+/// All workers of the process, and this worker's index.
 #[derive(Debug)]
 pub(crate) struct Peers<N: Net> {
     pub own: usize,
@@ -30,7 +31,7 @@ pub(crate) struct Handed<S> {
     slot: Slot,
     life: Life,
     descriptor: Option<Descriptor>,
-    /// The deadline of its idle timeout, if it has been idle: the move does not extend the server's timeout.
+    /// The deadline of the idle timeout, if the connection has been idle: the move does not extend the timeout.
     idle_until: Option<Instant>,
 }
 
@@ -50,7 +51,7 @@ impl<N: Net> Peers<N> {
         self.all.iter().enumerate().filter(|(index, _)| *index != self.own).map(|(_, worker)| worker)
     }
 
-    /// Sends all others a message.
+    /// Sends a message to all other workers.
     #[cold]
     pub(super) fn tell(&self, message: impl Fn() -> Control<N>) {
         for worker in self.others() {
@@ -60,7 +61,7 @@ impl<N: Net> Peers<N> {
 }
 
 impl<N: Net> Worker<N> {
-    /// Requests to this service wait here: asks the other workers for idle connections to its servers.
+    /// Asks the other workers for idle connections to the servers of this service, since requests to it wait here.
     #[cold]
     pub(super) fn want(&mut self, service: ServiceId) {
         if self.peers.all.len() < 2 {
@@ -79,7 +80,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Takes back [`Self::want`] once no request to this service waits here.
+    /// Withdraws [`Self::want`] once no request to this service waits here.
     #[cold]
     pub(super) fn want_no_more(&mut self, service: ServiceId) {
         let Some(service) = self.services.get(service).filter(|service| service.waiting.is_empty()) else {
@@ -92,15 +93,15 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Hands an idle connection to another worker, which asks for one.
+    /// Hands an idle connection to the worker that asked for one.
     pub(super) fn lend(&mut self, slots: &Arc<Slots>, to: usize) {
         let Some(id) = self.server_with(slots) else { return };
         if let Some(idle) = self.take_idle(id) {
             slots.serve(to);
             self.hand_over(idle.id, to);
         } else if let Some(server) = self.servers.get(id) {
-            // A connection with streams stays with its worker, and frees its slot for the other one: an idle one at once, and
-            // one of several after its last response.
+            // An HTTP/2 connection stays with its worker, but closes to free its slot for the other worker: an idle one
+            // now, or one of several after its last response.
             let idle = |id: &&UpstreamId| self.upstreams.get(**id).is_some_and(Upstream::is_idle);
             let spare = server.multiplexed.iter().find(idle).or(server.multiplexed.get(1)).copied();
             if let Some(spare) = spare {
@@ -109,7 +110,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Pools a connection from another worker, or passes it on to a third one if no request waits for it here.
+    /// Pools a connection from another worker, or hands it to a third worker if no request waits for it here.
     pub(super) fn take_over(&mut self, handed: Handed<N::Socket>) {
         let Some(server) = self.server_with(handed.slot.slots()) else { return };
         let Handed { transport, slot, life, descriptor, idle_until } = handed;
@@ -127,15 +128,15 @@ impl<N: Net> Worker<N> {
             // The server went down or was drained meanwhile.
             return self.drop_upstream(id);
         }
-        // The request that waited here may be gone. Other waiting workers have asked already, and do not ask again.
+        // The request that waited here may have ended. Other waiting workers have asked already, and do not ask again.
         if !self.waits_for(server) && self.is_wanted_elsewhere(id) {
             return;
         }
         self.put_into_pool(id);
     }
 
-    /// Gives an idle connection that is not in the pool to the longest-waiting worker; returns whether one waits. Every
-    /// other time, this worker's own requests come first.
+    /// Hands an idle connection that is not in the pool to the longest-waiting worker; returns whether one waits. On
+    /// every second call, this worker's own requests come first.
     pub(super) fn is_wanted_elsewhere(&mut self, id: UpstreamId) -> bool {
         let Some(upstream) = self.upstreams.present(id) else { return false };
         if upstream.life.requests % 2 == 0 && self.waits_for(upstream.server) {
@@ -148,7 +149,7 @@ impl<N: Net> Worker<N> {
         true
     }
 
-    /// Notifies the longest-waiting worker of a free slot. The server may be gone from the configuration.
+    /// Notifies the longest-waiting worker of a free slot. The server may have been removed from the configuration.
     pub(super) fn offer_room(&self, slots: &Slots) {
         let waiting = slots.wanted(self.peers.own);
         if let Some(worker) = waiting.and_then(|worker| self.peers.all.get(worker)) {

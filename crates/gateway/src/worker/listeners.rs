@@ -1,4 +1,4 @@
-//! Listeners of a worker: new and other settings, those that are gone, and their clients.
+//! Listeners of a worker: new listeners, changed settings, removed listeners, and their clients.
 
 use super::Worker;
 use super::adopt::Adoption;
@@ -11,8 +11,8 @@ use std::rc::{Rc, Weak};
 use std::time::Instant;
 use weir_reactor::{Key, Net, Wheel};
 
-/// Plans that only draining clients have ([`Frontend::last_plan`]), each with the time at which the worker ends the last of
-/// these.
+/// Plans that only draining clients use ([`Frontend::last_plan`]), each with the time at which the worker ends its last
+/// clients.
 #[derive(Debug, Default)]
 pub(super) struct Leaving {
     plans: Vec<(Instant, Weak<Plan>)>,
@@ -21,14 +21,14 @@ pub(super) struct Leaving {
 }
 
 impl Leaving {
-    /// Adds a plan, and forgets those without clients.
+    /// Adds a plan, and removes the plans without clients.
     fn add(&mut self, until: Instant, plan: &Rc<Plan>, wheel: &mut Wheel) {
         self.plans.retain(|(_, plan)| plan.strong_count() > 0);
         self.plans.push((until, Rc::downgrade(plan)));
         self.arm(wheel);
     }
 
-    /// Sets the timer for the next time, unless one that is not later is set.
+    /// Sets the timer for the next time, unless it is already set to an earlier one.
     fn arm(&mut self, wheel: &mut Wheel) {
         if let Some(next) = self.plans.iter().map(|(until, _)| *until).min()
             && self.armed.is_none_or(|armed| next < armed)
@@ -38,7 +38,7 @@ impl Leaving {
         }
     }
 
-    /// Removes those whose time is over.
+    /// Removes the plans whose time is over.
     fn take_over(&mut self, now: Instant, wheel: &mut Wheel) -> Vec<Weak<Plan>> {
         let over = self.plans.extract_if(.., |(until, _)| *until <= now).map(|(_, plan)| plan).collect();
         self.armed = None;
@@ -48,8 +48,8 @@ impl Leaving {
 }
 
 impl<N: Net> Worker<N> {
-    /// Gives each listener its settings in the adopted configuration, drains those that are gone, and accepts from
-    /// `sockets`, those of new ones. `last`: the plan until now.
+    /// Gives each listener its settings in the adopted configuration, drains the removed listeners, and accepts from
+    /// `sockets`, those of the new ones. `last`: the previous plan.
     pub(super) fn replace_listeners(
         &mut self,
         adoption: &Adoption,
@@ -63,7 +63,7 @@ impl<N: Net> Worker<N> {
             let Some(before) = self.frontends.of(index).map(Rc::clone) else { continue };
             let Some(listener) = listener(before.id) else {
                 if self.drain_listener(index) {
-                    // It may accept more clients.
+                    // The draining listener may still accept clients.
                     before.last_plan.get_or_init(|| Rc::clone(last));
                     left.push(before.id);
                 }
@@ -94,20 +94,20 @@ impl<N: Net> Worker<N> {
         self.drain_clients_of(&left, last);
     }
 
-    /// Stops accepting from all listeners, for a drain of the worker. It leaves those in `taken` to another process at once,
-    /// with their queues, and accepts the queued connections of the others before it closes them.
+    /// Stops accepting from all listeners, for a drain of the worker. It leaves the listeners in `taken` to another
+    /// process immediately, with their queues. It accepts the queued connections of the others before it closes them.
     pub(super) fn leave_listeners(&mut self, taken: &[ListenerId]) {
         for index in self.frontends.indexes() {
             match self.frontends.of(index) {
                 Some(frontend) if taken.contains(&frontend.id) => self.close_listener(index),
-                // One that drains already stays as it is.
+                // A draining listener continues to drain.
                 _ => drop(self.drain_listener(index)),
             }
         }
     }
 
-    /// Handles a timer of listeners: resumes a paused one, ends a drain's wait for TCP handshakes in progress, or ends the
-    /// last clients of listeners that are gone.
+    /// Handles a timer of listeners: resumes a paused listener, ends a drain's wait for TCP handshakes in progress, or
+    /// ends the last clients of removed listeners.
     pub(super) fn listener_due(&mut self, key: Key) {
         match key.tag() {
             FRONTEND => {
@@ -128,7 +128,7 @@ impl<N: Net> Worker<N> {
         self.count_tickets(frontend);
     }
 
-    /// The drain of a client that the listener with this index accepts now.
+    /// The drain state for a client that the listener with this index accepts now.
     pub(super) fn drain_of_new_client(&self, index: u32) -> ClientDrain {
         let of_listener = match self.frontends.is_draining(index) {
             true => ClientDrain::Leaving,
@@ -142,25 +142,25 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.get_mut(id) else { return };
         client.drain = client.drain.max(drain);
         if client.is_idle() || matches!(client.phase, Phase::Tunnel(_) | Phase::Streams) {
-            // The drain changes its timeout.
+            // The drain changes the client's timeout.
             client.timer.clear();
             self.touch_client(id);
         }
     }
 
-    /// Starts to drain a listener. Returns false if it drains already.
+    /// Starts to drain a listener. Returns `false` if it is draining already.
     fn drain_listener(&mut self, index: u32) -> bool {
         let frontend = self.frontends.of(index).map(Rc::clone);
         let begins = self.frontends.drain(index, &mut self.core.net);
         if self.frontends.of(index).is_none() {
-            // Its queue is for another process.
+            // Another process accepts from its queue.
             self.count_tickets(frontend);
         }
         begins
     }
 
-    /// Drains the present clients of these listeners. They keep the plan `last`, and have as much time as those of a process
-    /// that an upgrade replaces.
+    /// Drains the current clients of these listeners. They keep the plan `last`, and their drain takes as long as that
+    /// of a process that an upgrade replaces.
     fn drain_clients_of(&mut self, left: &[ListenerId], last: &Rc<Plan>) {
         if left.is_empty() {
             return;
@@ -177,7 +177,7 @@ impl<N: Net> Worker<N> {
         self.leaving.add(until, last, self.core.net.wheel());
     }
 
-    /// Ends the clients whose drain's time is over.
+    /// Ends the clients whose drain has reached its deadline.
     fn end_leaving(&mut self) {
         let now = self.core.net.now();
         let over = self.leaving.take_over(now, self.core.net.wheel());

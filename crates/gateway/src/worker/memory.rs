@@ -1,4 +1,4 @@
-//! A periodic estimate of the memory of all connections: exact accounting would cost every request.
+//! A periodic estimate of the memory of all connections. Exact accounting would slow down every request.
 
 use super::Worker;
 use crate::downstream::Client;
@@ -11,13 +11,13 @@ use weir_reactor::{Net, Socket};
 /// A worker's latest estimate.
 #[derive(Debug, Default)]
 pub(super) struct MemoryMeter {
-    /// Bytes.
+    /// The estimate in bytes.
     weight: usize,
     at: Option<Instant>,
 }
 
 impl<N: Net> Worker<N> {
-    /// Renews the estimate when it is due, if there is a limit.
+    /// Renews the estimate when it is due. Does nothing without a limit.
     #[inline]
     pub(super) fn look_at_memory(&mut self) {
         if self.core.plan.snapshot.memory.is_some() || self.core.is_short {
@@ -81,5 +81,5 @@ fn of_exchange(exchange: &Exchange) -> usize {
 /// An estimate takes about 20 ns per connection.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Clients wait for memory: estimate more often.
+/// The interval while clients wait for memory.
 const EVERY_IF_SHORT: Duration = Duration::from_millis(250);

@@ -10,7 +10,7 @@ use crate::keys::{ExchangeId, MirrorId, UpstreamId};
 use crate::mirror::{Copied, Fate, Mirror, MirrorResponse};
 use crate::proxy::{note_recovered, rules_of, upgrade, values};
 use crate::upstream::{Counted, PickContext, Use, mix};
-use weir_http1::{BodyDecoder, Framing, Mended, Parse};
+use weir_http1::{BodyDecoder, Framing, Parse, Repaired};
 use weir_http2::Scheme;
 use weir_reactor::Net;
 use weir_transport::End;
@@ -120,7 +120,7 @@ impl<N: Net> Worker<N> {
         self.touch_upstream(upstream);
     }
 
-    /// Processes a server's response to a copy, in `inbox` behind the headroom.
+    /// Processes a server's response to a copy, in `inbox` after the headroom.
     #[cold]
     pub(super) fn take_mirrored(&mut self, from: UpstreamId, id: MirrorId, inbox: &[u8], end: Option<End>) {
         let mut at = HEADROOM;
@@ -134,8 +134,8 @@ impl<N: Net> Worker<N> {
                         let rules = rules_of(&self.services, mirror.service);
                         let core = &mut self.core;
                         let input = &inbox[at..];
-                        match core.response.mend(input, &mirror.limits, rules, error, &mut Vec::new()) {
-                            Ok(Some(Mended { length, broken })) => {
+                        match core.response.repair(input, &mirror.limits, rules, error, &mut Vec::new()) {
+                            Ok(Some(Repaired { length, broken })) => {
                                 note_recovered(core, &self.services, mirror.service, broken);
                                 at += length;
                             }

@@ -2,12 +2,12 @@
 
 mod accept;
 mod adopt;
-mod attempts;
-mod awaiting;
+mod awaiting_settings;
 mod buffering;
 mod client_streams;
 mod control;
 mod core;
+mod corrected_requests;
 mod due;
 mod ends;
 mod forwarding;
@@ -15,19 +15,19 @@ mod handshakes;
 mod last_output;
 mod lending;
 mod listeners;
-mod local;
 mod memory;
 mod mirrors;
 mod multiplex;
+mod overload;
 mod overrides;
+mod own_responses;
 mod preface;
 mod queue;
 mod record;
-mod recovery;
 mod requests;
 mod responses;
 mod retries;
-mod room;
+mod server_connections;
 mod server_streams;
 mod settle;
 mod slowed;
@@ -49,7 +49,6 @@ use crate::keys::{
     ClientId, ExchangeId, FRONTEND, OfClient, OfExchange, OfMirror, OfServer, OfService, OfTunnel,
     OfUpstream, Store, UpstreamId, take_missing,
 };
-use crate::latencies::RouteLatencies;
 use crate::limits::SharedLimits;
 use crate::mirror::Mirror;
 use crate::observe::access::Access;
@@ -59,6 +58,7 @@ use crate::proxy::Flow;
 use crate::reason::Reason;
 use crate::tunnel::Tunnel;
 use crate::upstream::{Server, Service, Upstream};
+use crate::worker_latencies::RouteLatencies;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -83,15 +83,14 @@ pub(crate) struct Worker<N: Net> {
     frontends: Frontends<N, Rc<Frontend>>,
     leaving: listeners::Leaving,
     peers: Peers<N>,
-    overload: room::Overload,
+    overload: overload::Overload,
     memory: memory::MemoryMeter,
     /// Requests that wait for a connection to a server.
     waiting: usize,
 }
 
 impl<N: Net> Worker<N> {
-    /// A worker for these listening sockets, each with its listener in the configuration. Errors: the net rejects a
-    /// socket.
+    /// A worker for these listening sockets and their listeners in the configuration. Errors: the net rejects a socket.
     pub(crate) fn new(
         net: N,
         log: Log,
@@ -131,7 +130,7 @@ impl<N: Net> Worker<N> {
             frontends,
             leaving: listeners::Leaving::default(),
             peers,
-            overload: room::Overload::default(),
+            overload: overload::Overload::default(),
             memory: memory::MemoryMeter::default(),
             waiting: 0,
         };
@@ -163,8 +162,8 @@ impl<N: Net> Worker<N> {
         self.servers.ids().into_iter().filter_map(|id| self.servers.get(id))
     }
 
-    /// Waits for events until the drain ends or the access log is due; does not wait while work from the last turn is
-    /// left.
+    /// Waits for events, at most until the drain ends, the access log is due, or slowed clients may continue. Does not
+    /// wait while work remains from the last turn.
     pub(crate) fn wait(&mut self, events: &mut Events) -> io::Result<()> {
         let is_idle = self.core.resumable.is_empty() && self.core.postponed.is_empty();
         let until = match is_idle && self.handshakes.waiting() == 0 {
@@ -177,8 +176,9 @@ impl<N: Net> Worker<N> {
         self.core.net.turn(events, until)
     }
 
-    /// One turn. Upstreams come first, so that no request is assigned to a pooled connection that was just closed;
-    /// then warm clients; then, within the budget, handshakes; then new connections.
+    /// One turn. Server connections come first, so that no request takes a pooled connection that the server has just
+    /// closed; then clients after their handshakes; then handshakes, within the budget; then timers; then new
+    /// connections.
     pub(crate) fn turn(&mut self, events: &Events) {
         self.core.turn += 1;
         if !self.core.postponed.is_empty() {
@@ -228,7 +228,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Settles, and sends queued requests as connections become free.
+    /// Settles all connections, and sends queued requests as connections become free.
     fn settle_all(&mut self) {
         self.settle();
         while self.waiting > 0 && self.admit_waiting() > 0 {
@@ -236,7 +236,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// An exchange with both of its connections; `None` if one of the three is gone.
+    /// An exchange with both of its connections; `None` if one of the three no longer exists.
     #[inline]
     fn flow(&mut self, id: ExchangeId) -> Option<Flow<'_, N>> {
         let exchange = self.exchanges.get_mut(id)?;

@@ -1,7 +1,7 @@
-//! Connections to servers of HTTP/2: each request is a stream on one that takes it, or on a new one.
+//! Connections to HTTP/2 servers: each request is a stream on a connection with room, or on a new one.
 
 use super::Worker;
-use super::attempts::Unavailable;
+use super::server_connections::Unavailable;
 use crate::config::document::Pool;
 use crate::deadlines::ServerWait;
 use crate::exchange::Attempt;
@@ -13,8 +13,8 @@ use weir_http2::{ErrorCode, StreamNo};
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
-    /// A connection for another stream: the fullest that takes one, so that the others become idle and close, or a new one.
-    /// When the connections are nearly full, opens another one for the requests to come.
+    /// A connection for another stream: the fullest one with room, so that the others become idle and close, or a new
+    /// one. When the connections are nearly full, opens another one ahead for later requests.
     #[cold]
     pub(super) fn attempt_on_stream(
         &mut self,
@@ -46,20 +46,20 @@ impl<N: Net> Worker<N> {
             let _ = self.dial_multiplexed(id, client);
         }
         if self.upstreams.get(upstream).is_none() {
-            // The dial ahead has evicted it for want of descriptors.
+            // The dial ahead evicted this connection because descriptors had run out.
             return self.dial_multiplexed(id, client);
         }
         let is_used = self.upstreams.get(upstream).is_some_and(|upstream| upstream.life.requests > 0);
         Ok(Attempt { upstream, stream: None, reused: is_used })
     }
 
-    /// Closes the idle connections to a server that have reached their age or number of requests: a new one may need their
-    /// places.
+    /// Closes the idle connections to a server that have reached their maximum age or number of requests: new ones may
+    /// need their slots.
     fn close_used_up(&mut self, id: ServerId) {
         let Some(server) = self.servers.get(id) else { return };
         let (pool, now) = (server.config.pool, self.core.net.now());
         for id in server.multiplexed.clone() {
-            // One that closes already does so at the end of the turn.
+            // A connection whose intake is closed closes at the end of the turn anyway.
             let is_used_up = self.upstreams.get(id).is_some_and(|upstream| {
                 upstream.intake == Intake::Open && upstream.is_idle() && upstream.life.is_used_up(&pool, now)
             });
@@ -71,7 +71,7 @@ impl<N: Net> Worker<N> {
 
     fn dial_multiplexed(&mut self, id: ServerId, client: ClientId) -> Result<Attempt, Unavailable> {
         if self.servers.get(id).is_some_and(|server| server.is_wanted_elsewhere(self.peers.own)) {
-            // A worker without a connection comes before the second one of this worker.
+            // Another worker without a connection takes precedence over a second connection of this worker.
             return Err(Unavailable::Full);
         }
         let upstream = self.dial(id, client)?;
@@ -94,7 +94,7 @@ impl<N: Net> Worker<N> {
         service.map(|service| service.config.limits).unwrap_or_default()
     }
 
-    /// An exchange begins to use the connection of an attempt.
+    /// Assigns the connection of an attempt to an exchange.
     pub(super) fn enter(&mut self, attempt: Attempt, id: ExchangeId) {
         if attempt.stream.is_none() {
             return self.assign(attempt.upstream, Use::Exchange(id));
@@ -107,7 +107,7 @@ impl<N: Net> Worker<N> {
         self.note_room(server);
     }
 
-    /// Ends a stream whose response is complete, with this status.
+    /// Ends a stream whose response with this status is complete.
     pub(super) fn release_stream(&mut self, id: UpstreamId, no: StreamNo, service: ServiceId, status: u16) {
         self.note_response(id, service, status);
         if let Some(h2) = self.upstreams.get_mut(id).and_then(|upstream| upstream.h2.as_mut()) {
@@ -116,7 +116,7 @@ impl<N: Net> Worker<N> {
         self.stream_is_over(id);
     }
 
-    /// Resets a stream whose exchange has ended early, or has another attempt.
+    /// Resets a stream whose exchange has ended early, or continues with another attempt.
     pub(super) fn abort_stream(&mut self, id: UpstreamId, no: StreamNo) {
         if let Some(h2) = self.upstreams.get_mut(id).and_then(|upstream| upstream.h2.as_mut()) {
             h2.abort(no, ErrorCode::CANCEL);
@@ -140,7 +140,7 @@ impl<N: Net> Worker<N> {
         self.note_room(server);
     }
 
-    /// Updates whether a request may open a stream to a server that has all its connections.
+    /// Updates whether a request may open a stream to a server whose connections have reached their limit.
     pub(super) fn note_room(&mut self, id: ServerId) {
         let now = self.core.net.now();
         let Some(server) = self.servers.get_mut(id).filter(|server| server.slots.is_some()) else { return };
@@ -153,7 +153,7 @@ impl<N: Net> Worker<N> {
         server.has_free_stream = server.multiplexed.iter().any(has_room);
     }
 
-    /// Notes the settings of a server: its limit of streams applies to its next connections, too.
+    /// Stores a server's stream limit from its SETTINGS: it applies to the server's next connections, too.
     pub(super) fn note_settings(&mut self, id: UpstreamId) {
         let Some(upstream) = self.upstreams.get(id) else { return };
         let allowed = upstream.h2.as_ref().map(|h2| h2.connection.most_streams());
@@ -163,7 +163,7 @@ impl<N: Net> Worker<N> {
         self.note_room(upstream.server);
     }
 
-    /// Sends no further requests on a connection, which closes once its streams are over.
+    /// Sends no further requests on a connection, so that it closes after its last stream.
     pub(super) fn retire_multiplexed(&mut self, id: UpstreamId) {
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
         let server = upstream.server;
@@ -172,7 +172,7 @@ impl<N: Net> Worker<N> {
         self.note_room(server);
     }
 
-    /// Removes a connection from those of its server. Its exchanges are over.
+    /// Removes a connection from its server's list. Its exchanges are over.
     pub(super) fn forget_multiplexed(&mut self, id: UpstreamId) {
         let Some(upstream) = self.upstreams.get(id) else { return };
         let server = upstream.server;
@@ -190,8 +190,8 @@ struct Streams {
     most: usize,
 }
 
-/// The streams of a connection that takes further requests. `allowed`: the assumed limit of a connection whose server has
-/// not sent SETTINGS.
+/// The streams of a connection that takes further requests. `allowed`: the limit to assume before the server has sent
+/// SETTINGS.
 fn streams_of<S>(
     upstream: &Upstream<S>,
     allowed: Option<usize>,
@@ -200,7 +200,7 @@ fn streams_of<S>(
 ) -> Option<Streams> {
     let h2 = upstream.h2.as_ref()?;
     let takes = upstream.intake == Intake::Open && !upstream.ended && !upstream.life.is_used_up(pool, now);
-    // The server may have announced its end, and the numbers of streams may be used up.
+    // The server may have sent GOAWAY, and the stream IDs may be used up.
     let open = h2.len();
     let most = match (h2.connection.has_slot(), h2.connection.has_peer_settings()) {
         (false, _) => open,
@@ -210,5 +210,5 @@ fn streams_of<S>(
     takes.then_some(Streams { open, most })
 }
 
-/// From this number of streams in all, another connection is opened ahead of its use.
+/// The minimum total of allowed streams at which another connection is opened ahead of its use.
 const AHEAD: usize = 8;

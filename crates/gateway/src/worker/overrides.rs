@@ -6,8 +6,8 @@ use std::rc::Rc;
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
-    /// Applies the run-time overrides of the current configuration to these services. Servers that get no more requests lose their idle
-    /// connections. Returns the queued exchanges whose service has no open server left.
+    /// Applies the run-time overrides of the current configuration to these services. Closes the idle connections to
+    /// servers that get no further requests. Returns the queued exchanges whose services have no open server left.
     pub(super) fn apply_overrides(&mut self, services: &[ServiceId]) -> Vec<ExchangeId> {
         let (plan, now) = (Rc::clone(&self.core.plan), self.core.net.now());
         let mut stranded = Vec::new();

@@ -1,5 +1,5 @@
 //! The bytes before a connection's first byte of HTTP: a PROXY header with the client's address, and a ClientHello
-//! whose server name may select a service. On a listener with `tcp`, the TLS handshake, too.
+//! whose server name may select a service. On a listener with `tcp`, also the TLS handshake.
 
 use super::Worker;
 use super::core::HEADROOM;
@@ -69,7 +69,7 @@ impl<N: Net> Worker<N> {
                     Some(service) => self.open_tunnel(id, service),
                     None if client.frontend.tls.is_some() => self.begin_http(id),
                     None => {
-                        // Best effort: the alert names the cause to the client.
+                        // Best effort: the alert tells the client the cause.
                         let _ = client.transport.send(UNRECOGNIZED_NAME, &mut self.core.wire);
                         self.note_end_of_client(id, &Reason::UnknownName(name));
                         self.close(id);
@@ -82,7 +82,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The preface is complete: requests follow, after a handshake on a TLS listener.
+    /// Ends the preface: requests follow, after a handshake on a TLS listener.
     fn begin_http(&mut self, id: ClientId) {
         let Some(client) = self.clients.present_mut(id) else { return };
         client.phase = Phase::Head { started: false };
@@ -96,7 +96,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Gives the transport the bytes that followed the preface; `None`: there are none.
+    /// Passes the bytes after the preface to the transport; `None`: there are none.
     pub(super) fn feed_held(&mut self, id: ClientId) -> Option<Input> {
         let client = self.clients.present_mut(id).filter(|client| !client.held.is_empty())?;
         let core = &mut self.core;
@@ -107,5 +107,5 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// A fatal alert in a record of its own (RFC 8446 section 6, RFC 6066 section 3).
+/// A fatal alert in its own record (RFC 8446 section 6, RFC 6066 section 3).
 const UNRECOGNIZED_NAME: &[u8] = &[21, 3, 3, 0, 2, 2, 112];

@@ -1,4 +1,4 @@
-//! The queues of services: requests that wait because each server has its maximum number of connections in use.
+//! Service queues: requests that wait because every server already uses its maximum number of connections.
 
 use super::Worker;
 use crate::downstream::Phase;
@@ -87,7 +87,7 @@ impl<N: Net> Worker<N> {
     /// Routes a request again.
     fn begin_again(&mut self, id: ExchangeId) {
         if self.exchanges.get(id).is_some_and(|exchange| exchange.sent_body.is_some()) {
-            // A server has refused it, and its body was parsed for the route that is gone.
+            // A server has refused the request, and its body was parsed for the removed route.
             return self.end_exchange(id, Reason::NoServer);
         }
         let Some(mut exchange) = self.exchanges.remove(id) else {

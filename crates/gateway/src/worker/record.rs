@@ -24,10 +24,10 @@ pub(super) enum Head<'a> {
 /// The gateway's own response to a request.
 pub(super) struct Own<'a> {
     pub status: u16,
-    /// The status of gRPC in its place.
+    /// The gRPC status, if the response carries one.
     pub grpc: Option<Status>,
     pub reason: Option<&'a Reason>,
-    /// Its route, if one is known.
+    /// The request's route, if known.
     pub route: Option<&'a Route>,
     /// Body bytes.
     pub received: u64,
@@ -114,7 +114,7 @@ impl<N: Net> Worker<N> {
     /// Counts and logs an early end of a client's connection that has no exchange.
     pub(super) fn note_end_of_client(&mut self, id: ClientId, reason: &Reason) {
         let Some(client) = self.clients.present(id) else { return };
-        // Frames are no text, and another protocol may begin with a password.
+        // Frames are not text, and another protocol may begin with a password: neither is logged.
         let is_text = client.h2.is_none() && client.frontend.tcp.is_none();
         let held = if is_text { &client.held[..] } else { b"" };
         let entry = Entry::of_fragment(held);
@@ -159,7 +159,7 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// The protocol of a request. A request of HTTP/2 has the version whose rules apply to its fields.
+/// The protocol of a request. The `version` of an HTTP/2 request only selects the rules for its fields.
 fn protocol(is_http2: bool, version: Version) -> &'static str {
     match (is_http2, version) {
         (true, _) => "HTTP/2.0",
@@ -168,7 +168,7 @@ fn protocol(is_http2: bool, version: Version) -> &'static str {
     }
 }
 
-/// The names of an exchange's service and server for the logs; empty without one.
+/// The names of an exchange's service and server for the logs; empty if there is none.
 fn names<'a, S>(
     exchange: &Exchange,
     services: &'a Store<OfService, Service>,

@@ -1,9 +1,9 @@
 //! Server connections: reading, and the exchange steps that follow.
 
 use super::Worker;
-use super::attempts::note_stray;
 use super::core::{Core, HEADROOM};
 use super::handshakes::EventSource;
+use super::server_connections::note_stray;
 use crate::exchange::{Event, Exchange};
 use crate::keys::{ExchangeId, OfExchange, OfMirror, Store, UpstreamId};
 use crate::mirror::{Fate, Mirror};
@@ -16,7 +16,7 @@ use weir_transport::{End, Fault, Received};
 
 impl<N: Net> Worker<N> {
     pub(super) fn upstream_ready(&mut self, id: UpstreamId, ready: Ready, source: EventSource) {
-        // A connection that was closed in this turn may have had an event.
+        // An event may belong to a connection that was closed in this turn.
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
         if source == EventSource::Poller && upstream.transport.is_in_handshake() {
             return self.dialling.push(ready);
@@ -31,19 +31,19 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// A server's connection is established, or takes more of the request.
+    /// A server's connection is established, or accepts more of the request.
     fn upstream_writable(&mut self, id: UpstreamId, ready: Ready) {
         let Some(upstream) = self.upstreams.present_mut(id) else { return };
         let transport = &mut upstream.transport;
         let connecting = transport.is_connecting();
         let mut asked = true;
         if connecting || transport.pending() > 0 {
-            // Bytes received before the request's first byte was sent are no response to it.
+            // Bytes received before the request's first byte was sent are not a response to it.
             let may_be_early = connecting && ready.readable && !ready.hangup;
             asked = !may_be_early || transport.is_quiet();
             match transport.advance(&mut self.core.wire) {
                 Ok(()) => self.request_moved(id, connecting),
-                // A response sent before the close can still be read.
+                // The gateway can still read a response that the server sent before the close.
                 Err(Fault::Socket(_)) if ready.readable && !connecting => self.discard_request(id),
                 Err(fault) => return self.lose_upstream(id, fault),
             }
@@ -79,7 +79,7 @@ impl<N: Net> Worker<N> {
                 }
                 return;
             }
-            // Streams that move in a write note that themselves.
+            // Writes record the progress of each stream themselves.
             Use::Streams if !connected => None,
             Use::Streams => return self.connection_moved(id),
             Use::Tunnel(tunnel) => {
@@ -108,7 +108,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Processes a server's input. `asked`: it can be a response, since the request was sent before.
+    /// Processes a server's input. `asked`: the request was sent before the input arrived, so the input can be a
+    /// response.
     #[inline]
     fn take_received(
         &mut self,
@@ -155,7 +156,7 @@ impl<N: Net> Worker<N> {
         self.core.put_inbox(inbox);
     }
 
-    /// Processes a server's input, `inbox` behind the headroom, for an exchange.
+    /// Processes a server's input for an exchange: the part of `inbox` after the headroom.
     fn take_response(&mut self, from: UpstreamId, id: ExchangeId, inbox: &mut [u8], end: Option<End>) {
         let mut at = HEADROOM;
         loop {
@@ -211,7 +212,7 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// Receives from a server; returns the purpose of the connection, and the input behind the headroom.
+/// Receives from a server; returns the purpose of the connection, and the input after the headroom.
 #[inline]
 fn receive<N: Net>(
     upstream: &mut Upstream<N::Socket>,
@@ -239,7 +240,7 @@ fn receive<N: Net>(
     (upstream.used_for, inbox, received)
 }
 
-/// The limits for the response head of which a server's connection holds a part; `None` if it awaits no head.
+/// The limits for a response head that has arrived in part; `None` if the connection awaits no head.
 #[cold]
 fn limits_of_part(
     used_for: Use,

@@ -1,8 +1,9 @@
-//! Further attempts of an exchange: on a new connection, or at another server.
+//! Further attempts of an exchange: on a new connection, or at another server. `exchange/retry_rules.rs` has the decisions
+//! whether there may be one.
 
 use super::Worker;
-use super::attempts::Unavailable;
-use super::awaiting::must_wait;
+use super::awaiting_settings::must_wait;
+use super::server_connections::Unavailable;
 use crate::exchange::{Attempt, Exchange};
 use crate::keys::{ExchangeId, ServerId, ServiceId};
 use crate::observe::RetryRule;
@@ -14,8 +15,8 @@ use weir_http1::Framing;
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
-    /// Sends the request of an exchange again, on a new connection to the same server; to another server if that one is
-    /// unavailable now, or a reload removed it.
+    /// Sends the request of an exchange again, on a new connection to the same server. If that server has become
+    /// unavailable, or a reload removed it, another server gets the request.
     pub(super) fn retry(&mut self, id: ExchangeId) {
         let Some(flow) = self.flow(id) else { return self.broken(id, "a retry without its connections") };
         let (client, service) = (flow.exchange.client, flow.exchange.service);
@@ -32,8 +33,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Sends a request again that its server has not processed: this is no failure, so it costs no retry of the budget.
-    /// The request waits in the queue if no connection is free.
+    /// Sends a request again that its server has not processed. This is not a failure, so it does not use up the retry
+    /// budget. The request waits in the queue if no connection is free.
     #[cold]
     pub(super) fn send_elsewhere(&mut self, id: ExchangeId, reason: Reason) {
         let rule = match reason {
@@ -59,7 +60,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Leaves the connection of an attempt: the next one may need its slot.
+    /// Releases the connection of an attempt: the next one may need its slot.
     fn leave(&mut self, id: ExchangeId, lost: Option<Attempt>) {
         if let Some(exchange) = self.exchanges.present_mut(id) {
             exchange.attempt = None;
@@ -69,7 +70,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The server of an attempt, or an `other` one if that is unavailable by now.
+    /// The server of an attempt, or one that `other` allows if that server has become unavailable.
     fn server_again(
         &mut self,
         service: ServiceId,
@@ -83,8 +84,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Sends the request of an exchange to another server instead of forwarding this one's response. Returns `false` if
-    /// no server or retry is left: the client gets this response.
+    /// Sends the request of an exchange to another server instead of forwarding this server's response. Returns `false`
+    /// if no server or retry is left: the client then gets this response.
     #[cold]
     pub(super) fn ask_another(&mut self, id: ExchangeId, status: u16) -> bool {
         let Some(flow) = self.flow(id) else {
@@ -126,7 +127,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// As [`Self::fail_over`], from a server whose connection the request does not have yet.
+    /// As [`Self::fail_over`], from a server to which the request has no connection yet.
     pub(super) fn fail_over_from(&mut self, id: ExchangeId, server: ServerId, reason: Reason) {
         let Some(exchange) = self.exchanges.present_mut(id) else { return };
         let (client, service, lost) = (exchange.client, exchange.service, exchange.attempt);
@@ -146,7 +147,7 @@ impl<N: Net> Worker<N> {
         self.resend(id, attempt, RetryRule::BeforeSending);
     }
 
-    /// Spends one retry of a service's budget; returns `false` if none is left.
+    /// Spends one retry of a service's budget; returns `false` if the budget is used up.
     pub(super) fn spend_retry(&mut self, service: ServiceId) -> bool {
         self.services.get_mut(service).is_some_and(|service| service.retries.spend())
     }
@@ -197,7 +198,8 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// The choice of a server after a failed attempt at `server`: none that has responded to the request already.
+/// The context for choosing another server after a failed attempt at `server`. Excludes servers that have already
+/// responded to the request.
 fn other_than(server: ServerId, exchange: &Exchange) -> PickContext {
     PickContext { key: exchange.key, sticky: None, avoid: Some(server), asked: exchange.asked }
 }

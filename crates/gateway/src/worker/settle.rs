@@ -32,7 +32,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Sends all output, and updates interest and deadlines. A connection that fails here may touch others.
+    /// Sends all output, and updates interest and deadlines. A connection that fails in this step may touch others.
     pub(super) fn settle(&mut self) {
         let (mut clients, mut upstreams) = (0, 0);
         loop {
@@ -58,10 +58,10 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Sends a client's output, and updates its interest and deadline. Returns `false`, without the update, if they
-    /// depend on the output of its server's connection.
+    /// Sends a client's output, and updates its interest and deadline. Returns `false`, without the update, if the
+    /// update depends on the output of the server's connection.
     fn settle_client(&mut self, id: ClientId) -> bool {
-        // A touched connection may be closed by now.
+        // A touched connection may have been closed.
         let Some(client) = self.clients.get_mut(id) else { return true };
         client.touched = false;
         match client.phase {
@@ -95,7 +95,7 @@ impl<N: Net> Worker<N> {
 
     /// Updates interest and deadline of a client whose server's connection has sent its output.
     fn settle_dependent(&mut self, id: ClientId) {
-        // The end of its server's connection may have ended it.
+        // The end of the server's connection may have removed the client.
         let Some(client) = self.clients.get_mut(id) else { return };
         if client.phase == Phase::Streams {
             self.settle_held(id);
@@ -144,7 +144,7 @@ impl<N: Net> Worker<N> {
 
     /// Sends the output of a server's connection, and updates its interest and deadline.
     fn settle_upstream(&mut self, id: UpstreamId) {
-        // A touched connection may be closed by now.
+        // A touched connection may have been closed.
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
         upstream.touched = false;
         let core = &mut self.core;
@@ -154,7 +154,8 @@ impl<N: Net> Worker<N> {
                     return self.drop_upstream(id);
                 };
                 if upstream.transport.commit(&mut core.wire).is_err() {
-                    // The server may have responded before it closed: its response, or the lack of one, decides.
+                    // The server may have responded before it closed: the exchange continues until its response, or the
+                    // lack of one, is known.
                     exchange.request.discard();
                 }
                 (Some(&*exchange), Some(exchange.client))
@@ -180,7 +181,7 @@ impl<N: Net> Worker<N> {
     /// As [`Self::settle_upstream`], for a connection in a tunnel.
     fn settle_tunnelled(&mut self, id: UpstreamId, tunnel: TunnelId) {
         self.settle_tunnel(tunnel);
-        // The tunnel may have ended, or have another server; then its connections are touched, or closed.
+        // The tunnel may have ended, or switched to another server. Its connections are then closed, or touched again.
         let Some(tunnel) = self.tunnels.get(tunnel).filter(|tunnel| tunnel.upstream == id) else { return };
         let client = self.clients.get(tunnel.client);
         let blocked = client.is_some_and(|client| is_full(client.transport.pending(), None));
@@ -203,12 +204,12 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// The result of [`watch_client`]: the work that is left for the client.
+/// The result of [`watch_client`]: the remaining work for the client.
 enum Watched {
     Done,
-    /// All its output is sent, and both sides are closed.
+    /// All output is sent, and both sides are closed.
     Finished,
-    /// The client reads the last bytes of a response, which may have a minimum rate.
+    /// The client reads the last bytes of a response, to which a minimum rate may apply.
     Slow {
         want: Option<Wait>,
         moved: bool,
@@ -232,13 +233,13 @@ fn watch_client<N: Net>(
     }
     let waits = client.phase == Phase::Head { started: false } && !client.held.is_empty();
     if waits && client.transport.pending() < MAX_PENDING {
-        // Its held requests continue once it has read enough of the responses to earlier ones.
+        // The client's held requests continue once it has read enough of the earlier responses.
         core.resumable.push(id);
     }
     let read = client.wants_read(upward);
     let want = client.wait();
     let moved = std::mem::take(&mut client.moved);
-    // Before the connection is open, pending output is part of the handshake; an exchange has limits of its own.
+    // Before the connection is open, pending output is part of the handshake; an exchange applies its own limits.
     let has_output = match client.phase {
         Phase::Tunnel(_) | Phase::Exchange(_) => false,
         Phase::Streams => want == Some(Wait::Response) || client.body_deadlines.is_some(),
@@ -270,8 +271,8 @@ fn watch_client<N: Net>(
 }
 
 /// Updates interest and deadline of a server's connection. `blocked`: the client's pending output fills its buffer, so
-/// the server is not read. Errors: as epoll_ctl(2).
-// Inlined into the path of HTTP/1.1, whatever else calls it.
+/// the gateway does not read from the server. Errors: those of epoll_ctl(2).
+// Inlined into the path of HTTP/1.1, regardless of other callers.
 #[inline(always)]
 pub(super) fn watch_upstream<N: Net>(
     id: UpstreamId,
@@ -296,13 +297,13 @@ pub(super) fn watch_upstream<N: Net>(
     upstream.transport.watch(&core.net, id.key(), read)
 }
 
-/// Bytes of an exchange's response that wait for the client.
+/// Bytes of an exchange's response that the client has not taken yet.
 #[inline]
 fn pending<S: Socket>(client: &Client<S>, exchange: Option<&Exchange>) -> usize {
     client.pending(exchange.and_then(|exchange| exchange.stream))
 }
 
-/// Whether the client's pending output fills its buffer, so that the server is not read.
+/// Whether the client's pending output fills its buffer, so that the gateway does not read from the server.
 #[inline]
 pub(super) fn is_full(pending: usize, exchange: Option<&Exchange>) -> bool {
     let most = || exchange.map_or(MAX_PENDING, |exchange| exchange.policy().response_buffer);

@@ -1,9 +1,9 @@
 //! Connections to listeners with `tcp`, from the choice of a server to the line in the access log.
 
 use super::Worker;
-use super::attempts::Unavailable;
 use super::core::HEADROOM;
 use super::requests::{Input, input};
+use super::server_connections::Unavailable;
 use crate::downstream::{Phase, Preface, TcpTo};
 use crate::keys::{ClientId, ServerId, ServiceId, TunnelId, UpstreamId};
 use crate::observe::access::{Entry, Line};
@@ -15,7 +15,7 @@ use weir_reactor::Net;
 use weir_tls::Acceptor;
 
 impl<N: Net> Worker<N> {
-    /// A client's PROXY header is complete: its TLS handshake follows, or its tunnel.
+    /// A client's PROXY header is complete: its TLS handshake follows, or its tunnel opens.
     pub(super) fn begin_tcp(&mut self, id: ClientId, to: TcpTo) {
         let Some(client) = self.clients.present_mut(id) else { return };
         let Some(session) = client.frontend.tls.as_ref().map(Acceptor::accept) else {
@@ -28,7 +28,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Takes a step of the TLS handshake before a tunnel. A client without a handshake costs no server a connection.
+    /// Takes a step of the TLS handshake before a tunnel. The gateway connects to a server only after the handshake.
     pub(super) fn read_tls_preface(&mut self, id: ClientId) {
         let Some(client) = self.clients.present_mut(id) else { return };
         let core = &mut self.core;
@@ -73,8 +73,8 @@ impl<N: Net> Worker<N> {
         self.join(tunnel);
     }
 
-    /// Dials a server that has not failed, and further ones while that fails at once. `failed`: the attempt before. Errors:
-    /// the reason of the last failure, if no other server or no retry is left.
+    /// Dials a server, then further ones while dialling fails immediately. `failed`: the previous attempt. Errors: the
+    /// reason of the last failure, if no other server or no retry is left.
     fn reach(
         &mut self,
         client: ClientId,
@@ -108,7 +108,7 @@ impl<N: Net> Worker<N> {
             connection.note_attempt(server, self.core.net.now());
             match self.dial(server, client) {
                 Ok(upstream) => return Ok(upstream),
-                // An idle connection for requests has the place of this one.
+                // An idle connection for requests occupies the slot that this connection needs.
                 Err(Unavailable::Full) => match self.take_idle(server) {
                     Some(idle) => self.drop_upstream(idle.id),
                     None => return Err(Reason::QueueFull),
@@ -129,8 +129,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Gives a tunnel another server, if the connection to its server failed before it was open: the client's bytes so far
-    /// have not left. Returns whether it did, else the reason of the last failure.
+    /// Connects a tunnel to another server, if the connection to its server failed before it was open, so that no byte
+    /// of the client was sent. Errors: the reason of the last failure.
     pub(super) fn reach_another(&mut self, id: TunnelId, reason: Reason) -> Result<(), Reason> {
         if reason.failure().is_none() {
             return Err(reason);
@@ -169,7 +169,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Ends a client whose connection got no server, with a reset, as at an early end of a tunnel.
+    /// Ends a client whose connection reached no server, by a reset, as an early end of a tunnel does.
     fn end_unreached(
         &mut self,
         id: ClientId,
@@ -199,7 +199,7 @@ impl<N: Net> Worker<N> {
         server.map(|server| server.config.label().into_owned()).unwrap_or_default()
     }
 
-    /// Writes a connection's line in the access log. Call before the client is gone.
+    /// Writes a connection's line in the access log. Call before the client is removed.
     pub(super) fn record_tcp(
         &mut self,
         id: ClientId,

@@ -1,5 +1,5 @@
-//! Timers of exchanges, and of clients that read the last bytes of a response: they follow from what the gateway waits
-//! for, and from the limits on bodies.
+//! Timers of exchanges, and of clients that read the last bytes of a response. The gateway's current wait and the
+//! limits on bodies determine each deadline.
 
 use super::Worker;
 use crate::config::document::Timeouts;
@@ -15,8 +15,8 @@ use weir_http2::StreamNo;
 use weir_reactor::{Net, Socket};
 
 impl<N: Net> Worker<N> {
-    /// Sets the timer of an exchange: to the end of its current wait, or to the instant at which it breaks a limit,
-    /// whichever is first.
+    /// Sets the timer of an exchange: to the deadline of its current wait, or to the instant at which it exceeds a
+    /// limit, whichever comes first.
     #[cold]
     pub(super) fn time_exchange(&mut self, id: ExchangeId) {
         let limit = self.exchange_limit(id);
@@ -43,8 +43,8 @@ impl<N: Net> Worker<N> {
         exchange.set_timer(nearest(waits, server, limit), self.core.net.wheel(), id.key());
     }
 
-    /// The deadline of an exchange's wait for its server's stream. One that continues keeps its deadline, unless bytes
-    /// that restart it have moved.
+    /// The deadline of an exchange's wait for its server's stream. A wait that continues keeps its deadline, unless
+    /// bytes have moved that restart it.
     fn server_deadline(&mut self, id: ExchangeId) -> Option<(Instant, ServerWait)> {
         let want = self.exchange_upstream_wait(id);
         let exchange = self.exchanges.get_mut(id)?;
@@ -66,7 +66,7 @@ impl<N: Net> Worker<N> {
         upstream.wait(Some(exchange), self.is_blocked(id))
     }
 
-    /// The instant at which an exchange breaks a limit, and which.
+    /// The nearest limit of an exchange, and the instant at which the exchange exceeds it.
     pub(super) fn exchange_limit(&mut self, id: ExchangeId) -> Option<(Instant, Limit)> {
         let now = self.core.net.now();
         let exchange = self.exchanges.get_mut(id)?;
@@ -107,7 +107,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The timer of a slow client fired: ends its connection, or its slow streams, unless enough bytes have moved meanwhile.
+    /// The timer of a slow client fired: ends its connection, or its slow streams, unless enough bytes have moved
+    /// since.
     #[cold]
     pub(super) fn slow_client_due(&mut self, id: ClientId) {
         let now = self.core.net.now();
@@ -122,7 +123,7 @@ impl<N: Net> Worker<N> {
         self.touch_client(id);
     }
 
-    /// The instant at which a client without an exchange breaks a limit, and which.
+    /// The nearest limit of a client without an exchange, and the instant at which the client exceeds it.
     fn client_limit(&mut self, id: ClientId) -> Option<(Instant, Limit)> {
         let client = self.clients.get_mut(id)?;
         let response = progress(client, None, false);
@@ -171,7 +172,7 @@ pub(super) fn progress<S: Socket>(
     }
 }
 
-/// The nearest limit on bodies with this progress. Their accounts begin with the first limit, and end with the bodies.
+/// The nearest limit on bodies with this progress. Accounting begins with the first limit, and ends with the bodies.
 fn limit_of(
     deadlines: &mut Option<Box<BodyDeadlines>>,
     now: Instant,

@@ -1,7 +1,7 @@
 //! Tunnels, from their start to the end of both directions.
 
 use super::Worker;
-use super::attempts::Unavailable;
+use super::server_connections::Unavailable;
 use crate::downstream::Phase;
 use crate::keys::{ClientId, ExchangeId, ServiceId, TunnelId, UpstreamId};
 use crate::observe::Context;
@@ -47,8 +47,8 @@ impl<N: Net> Worker<N> {
         self.pass_up(tunnel, &mut held, 0);
     }
 
-    /// The upstream switched protocols: both connections become a tunnel. Forwards `inbox[at..]`, which follows the
-    /// upstream's head, and the held bytes that the client sent behind its request.
+    /// The upstream switched protocols: both connections become a tunnel. Forwards `inbox[at..]`, the bytes after the
+    /// upstream's head, and the held bytes that the client sent after its request.
     pub(super) fn switch(&mut self, id: ExchangeId, inbox: &mut [u8], at: usize) {
         self.record(id, None, 0);
         let Some(mut exchange) = self.exchanges.remove(id) else {
@@ -84,7 +84,7 @@ impl<N: Net> Worker<N> {
         self.forward_up(id, inbox, at);
     }
 
-    /// As [`Self::pass_up`], for bytes that are counted.
+    /// As [`Self::pass_up`], for bytes that are already counted.
     pub(super) fn forward_up(&mut self, id: TunnelId, inbox: &mut [u8], at: usize) {
         // The other direction may have ended the tunnel.
         let Some((client, upstream)) = self.tunnels.get(id).map(Tunnel::ends) else { return };
@@ -159,8 +159,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Ends a tunnel early, by resets: neither side may mistake a part of the stream for all of it. One that has not reached
-    /// its server may get another.
+    /// Ends a tunnel early, by resets, so that neither side mistakes a truncated stream for a complete one. A tunnel
+    /// that has not reached its server may continue with another.
     pub(super) fn end_tunnel(&mut self, id: TunnelId, reason: Reason) {
         let Err(reason) = self.reach_another(id, reason) else { return };
         let Some(tunnel) = self.tunnels.take(id) else { return };
@@ -185,7 +185,7 @@ impl<N: Net> Worker<N> {
         {
             self.record_failure(tunnel.service, server, failure, Counted::No);
         }
-        // The last attempt to reach a server may have failed at once.
+        // The last attempt to reach a server may have failed immediately.
         if let Some(upstream) = self.upstreams.get(tunnel.upstream) {
             upstream.transport.reset();
             self.drop_upstream(tunnel.upstream);

@@ -1,4 +1,5 @@
-//! Keys that need another key to have an effect. Without it they are a fault, as the operator expects an effect.
+//! Keys that have an effect only beside another key. Without it they are a fault, since the operator expects the
+//! effect.
 
 use super::{Fault, Findings, tcp};
 use crate::config::Network;
@@ -134,7 +135,8 @@ pub(super) fn of_listener(listener: &Listener, key: &str, findings: &mut Finding
     }
     let is_unix = |bind: &Bind| matches!(bind, Bind::Unix(_));
     let (some_unix, some_tcp) = (bind.iter().any(is_unix), !bind.iter().all(is_unix));
-    // A PROXY protocol header may report a client of either kind.
+    // With PROXY protocol, the header decides whether a client has an address, so only the networks of its senders can
+    // be checked.
     let lists = match proxy_protocol.is_empty() {
         true => vec![("trusted_proxies", trusted_proxies), ("allow", allow), ("deny", deny)],
         false => vec![("proxy_protocol", proxy_protocol)],
@@ -154,7 +156,7 @@ pub(super) fn of_listener(listener: &Listener, key: &str, findings: &mut Finding
     }
 }
 
-/// Checks for settings of tickets and sessions that are turned off.
+/// Checks for settings of tickets or sessions that are disabled.
 fn of_tls(tls: &ListenerTls, key: &str, findings: &mut Findings) {
     if tls.tickets == Some(0) {
         let set = [("ticket_secrets", tls.ticket_secrets.is_some())];
@@ -177,7 +179,8 @@ fn of_tls(tls: &ListenerTls, key: &str, findings: &mut Findings) {
     }
 }
 
-/// Checks for own curves that no handshake uses. `can_sign`: with a P-256 certificate, the handshakes need signatures.
+/// Checks for curve settings that no handshake uses. `can_sign`: with a P-256 certificate, the handshakes contain
+/// signatures.
 fn of_curves(curves: Curves, groups: &[Group], can_sign: bool, key: &str, findings: &mut Findings) {
     let has_x25519 = groups.is_empty()
         || groups.iter().any(|group| matches!(group, Group::X25519 | Group::X25519Mlkem768));
@@ -229,7 +232,7 @@ pub(super) fn of_service(service: &Service, key: &str, findings: &mut Findings) 
     }
 }
 
-/// Checks for keys about HTTP of a service whose servers speak another protocol.
+/// Checks a service whose servers do not speak HTTP for keys about HTTP.
 fn of_stream_service(service: &Service, key: &str, findings: &mut Findings) {
     let of_requests = matches!(service.hash, Some(HashOn::Header(_) | HashOn::Cookie(_)));
     let set = [

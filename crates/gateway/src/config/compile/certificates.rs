@@ -1,8 +1,8 @@
-//! Certificates: loaded once for all listeners, and again only if their files have changed; and those of each listener.
+//! Certificates: loaded once for all listeners, reloaded only after a change of their files, and assigned to listeners.
 
 use super::{Fault, Findings, check_name, key_of_file, listed};
 use crate::config::document::{self, Config};
-use crate::config::files::FilesOfCertificate;
+use crate::config::named_files::FilesOfCertificate;
 use crate::config::served_certificates::{CertificateFrom, ServedCertificate};
 use std::collections::BTreeMap;
 use std::collections::HashMap;
@@ -10,16 +10,16 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use weir_tls::{Certificate, Curves, Identity, SettingsError, SystemTime};
 
-/// Certificates of an earlier configuration whose files have the same contents now.
+/// Certificates of an earlier configuration whose files are unchanged.
 pub(crate) type KnownCertificates<'a> = HashMap<FilesOfCertificate<'a>, &'a Certificate>;
 
 /// The certificates of a configuration.
 pub(super) struct Certificates<'a> {
-    /// The indexes of those with a name.
+    /// The indexes of certificates with a name.
     names: BTreeMap<&'a str, usize>,
-    /// The number in the document.
+    /// The number of certificates in the document.
     count: usize,
-    /// In the order of the document; none if no listener presents them; `None` if there is a fault.
+    /// The certificates, in the order of the document; empty if no listener presents any; `None` if there is a fault.
     pub loaded: Option<Vec<Certificate>>,
 }
 
@@ -33,8 +33,8 @@ impl<'a> Certificates<'a> {
         Self { names: names(config, findings), count: config.certificates.len(), loaded }
     }
 
-    /// The indexes of a listener's certificates, the default first. Errors: a name in its list is unknown or has an earlier
-    /// place in it, or the list is empty.
+    /// The indexes of a listener's certificates, the default first. Errors: a name in its list is unknown or a
+    /// duplicate, or the list is empty.
     pub(super) fn of(&self, listener: &document::Listener, key: &str) -> Result<Vec<usize>, Fault> {
         let Some(written) = &listener.certificates else { return Ok((0..self.count).collect()) };
         if written.is_empty() {
@@ -57,7 +57,7 @@ impl<'a> Certificates<'a> {
         written.iter().enumerate().map(index).collect()
     }
 
-    /// All of them, as the workers have them; `None` if there is a fault.
+    /// All certificates in the workers' form; `None` if there is a fault.
     pub(super) fn served(&self, config: &Config) -> Option<Arc<[ServedCertificate]>> {
         let served = |(certificate, written): (&Certificate, &document::Certificate)| ServedCertificate {
             name: written.name.as_deref().map(Into::into),
@@ -68,14 +68,14 @@ impl<'a> Certificates<'a> {
         self.loaded.as_ref().map(|loaded| loaded.iter().zip(&config.certificates).map(served).collect())
     }
 
-    /// Those with these indexes; `None` if there is a fault.
+    /// The certificates with these indexes; `None` if there is a fault.
     pub(super) fn at(&self, indexes: &[usize]) -> Option<Vec<Certificate>> {
         let loaded = self.loaded.as_ref()?;
         indexes.iter().map(|index| loaded.get(*index).cloned()).collect()
     }
 }
 
-/// The indexes of certificates by name. A name that is no label or that two certificates have is a fault.
+/// The indexes of certificates by name. An invalid or duplicate name is a fault.
 fn names<'a>(config: &'a Config, findings: &mut Findings) -> BTreeMap<&'a str, usize> {
     let mut names = BTreeMap::new();
     for (index, certificate) in config.certificates.iter().enumerate() {
@@ -115,7 +115,7 @@ fn loaded(
     loaded.into_iter().collect()
 }
 
-/// The curves that the keys are prepared for: those that sign at a listener, if this process can use them.
+/// The curves to prepare the keys for: those that a listener uses to sign, if this process supports them.
 fn curves(config: &Config) -> Curves {
     let with_tls = config.listeners.values().filter_map(|listener| listener.tls.as_ref());
     let mut own = with_tls.map(|tls| Curves::from(tls.curves));
@@ -148,7 +148,7 @@ fn known_or_loaded(identity: &Identity, known: Option<&Certificate>) -> Result<C
         return Ok(known.clone());
     }
     let loaded = Certificate::load(identity, &SystemTime)?;
-    // A response that was rejected may be valid by now.
+    // Loaded again, since a rejected OCSP response may be valid by now.
     Ok(known.filter(|known| known.presented() == loaded.presented()).cloned().unwrap_or(loaded))
 }
 
@@ -162,7 +162,7 @@ mod tests {
     use weir_tls::Certificate;
     use weir_tls::issue::{Authority, KeyKind, Signer, Status};
 
-    /// Issues a certificate for `NAME.example` to `NAME.pem`, which also has its key.
+    /// Issues a certificate for `NAME.example`, and writes it with its key to `NAME.pem`.
     fn issue(authority: &Authority, directory: &TempDir, name: &str) {
         let issued = authority.issue(&[&format!("{name}.example")], KeyKind::EcdsaP256).unwrap();
         let combined = issued.certificates + &issued.key;
@@ -203,7 +203,7 @@ mod tests {
                 .certificate
                 .is_clone_of(&before.snapshot.certificates[was].certificate)
         };
-        // In another place of the document.
+        // At another position in the document.
         let mut second = check(&["three", "two", "one"], Some(&first));
         assert!(are_clones(&second, 1, &first, 1) && are_clones(&second, 2, &first, 0));
         issue(&authority, &directory, "two");
@@ -211,7 +211,7 @@ mod tests {
         assert!(!are_clones(&third, 1, &second, 1));
         assert!(are_clones(&third, 0, &second, 0) && are_clones(&third, 2, &second, 2));
 
-        // TLS with its sessions is inherited if the certificates are the same.
+        // The listener inherits TLS with its sessions if the certificates are the same.
         let core = |checked: &Checked| checked.snapshot.listeners[0].tls.as_ref().unwrap().core();
         let is_of = |now: &Checked, before: &Checked| {
             core(now).is_of(before.snapshot.listeners[0].tls.as_ref().unwrap())
@@ -315,7 +315,8 @@ mod tests {
         assert_eq!(faults, ["certificate.1.chain"]);
     }
 
-    /// Its response is judged again, as it may be valid later, but that alone does not change the certificate.
+    /// A reload checks the OCSP response again, since it may be valid later, but that alone does not change the
+    /// certificate.
     #[test]
     fn a_certificate_with_a_rejected_response_stays_the_same() {
         let (authority, directory) = (Authority::new().unwrap(), tempdir().unwrap());

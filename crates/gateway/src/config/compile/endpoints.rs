@@ -1,14 +1,14 @@
-//! Compilation of other servers for one service.
+//! Compilation of one service with servers set at run time.
 
-use super::names::Finder;
+use super::server_addresses::Finder;
 use super::{Findings, services, sticky};
 use crate::config::document::{self, Dns};
 use crate::config::endpoints::{Endpoints, ServersFrom};
 use crate::config::snapshot::{Listener, Server, Service};
 use std::sync::Arc;
 
-/// A service with other servers and the same settings, which are those of `written`. Servers of `known` keep their addresses. Each server
-/// needs the scheme of the file's servers. Keys of faults begin with `servers`. Returns `None` if there is a fault.
+/// A service with the settings of `written` and other servers. Servers of `known` keep their addresses. Each server
+/// must have the scheme of the file's servers. Keys of faults begin with `servers`. Returns `None` if there is a fault.
 pub(crate) fn with_endpoints(
     service: &Service,
     written: &document::Service,

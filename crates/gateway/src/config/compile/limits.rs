@@ -4,7 +4,7 @@ use super::{Fault, size};
 use crate::config::document::{self, OwnLimits};
 use weir_http1::Limits;
 
-/// The limits of a listener or a service at `key`: its own where it sets them, else the general ones.
+/// The limits of the listener or service at `key`: its own, or else the general ones.
 pub(super) fn compile(general: &document::Limits, own: &OwnLimits, key: &str) -> Result<Limits, Fault> {
     let chosen = |name: &str, own: Option<u64>, general: u64, range| match own {
         Some(value) => size(format!("{key}.{name}"), value, range),

@@ -149,7 +149,7 @@ fn passthrough(
     compiled
 }
 
-/// A server name that a client may send.
+/// Normalises a name to compare with a client's SNI. Errors: SNI cannot contain it.
 fn passed_name(name: &str, key: &str) -> Result<String, Fault> {
     if name.starts_with('[') || name.parse::<IpAddr>().is_ok() {
         let why = format!(
@@ -169,7 +169,8 @@ fn alpn(listener: &document::Listener) -> Vec<Vec<u8>> {
     http2.into_iter().chain([HTTP_1_1, HTTP_1_0]).map(<[u8]>::to_vec).collect()
 }
 
-/// TLS of a listener. `certificates` is `None` if they have faults; then there is no TLS without a fault of its own.
+/// The TLS state of a listener. `certificates` is `None` if they are at fault; then the result is `Ok(None)`, unless
+/// the settings are at fault, too.
 fn server(
     config: &Config,
     certificates: Option<Vec<Certificate>>,

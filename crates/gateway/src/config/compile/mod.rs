@@ -1,16 +1,16 @@
-//! Compilation of the document to a snapshot. It finds every fault, off the data path.
+//! Compilation of the document to a snapshot. It finds every fault before requests are affected.
 
-mod addresses;
 mod beside;
 mod certificates;
 mod endpoints;
 mod limits;
 mod listeners;
-mod names;
+mod listening_addresses;
 mod pages;
 mod reach;
 mod redirects;
 mod routes;
+mod server_addresses;
 mod services;
 mod split;
 mod sticky;
@@ -45,7 +45,7 @@ pub(crate) fn compile(config: &Config, findings: &mut Findings) -> Option<Snapsh
     compile_with(config, &KnownCertificates::new(), findings)
 }
 
-/// As [`compile`], but does not load the certificates in `known`.
+/// As [`compile`], but takes unchanged certificates from `known`.
 pub(crate) fn compile_with(
     config: &Config,
     known: &KnownCertificates<'_>,
@@ -56,7 +56,7 @@ pub(crate) fn compile_with(
     if let Some(cores) = &config.cores {
         findings.keep(cores.check().map_err(|error| Fault::new("cores", error)));
     }
-    addresses::check(config, findings);
+    listening_addresses::check(config, findings);
     let limits = findings.keep(limits::compile(&config.limits, &OwnLimits::default(), "limits"));
     let policy = findings.keep(policy(config, limits.as_ref()));
     let services = services::compile(config, findings);
@@ -185,7 +185,7 @@ fn access(log: &Log) -> Result<Option<AccessLog>, Fault> {
     Ok(Some(AccessLog { path, format, when_full: log.when_full }))
 }
 
-/// The policy for all routes. `of_heads` is `None` if the limits on heads are at fault.
+/// The general policy of routes. `of_heads` is `None` if the limits on heads are at fault.
 fn policy(config: &Config, of_heads: Option<&Limits>) -> Result<Policy, Fault> {
     let limits = &config.limits;
     let interims = InterimLimits {
@@ -230,7 +230,7 @@ fn min_rates(written: document::MinRate, key: &str) -> Result<MinRates, Fault> {
     Ok(MinRates { request: rate("request", request, 0)?, response: rate("answer", answer, LUMP)? })
 }
 
-/// Checks that a number is within its range. Errors: it is not.
+/// Converts a number. Errors: it is outside of its range.
 fn size(key: impl Into<String>, bytes: u64, range: RangeInclusive<u64>) -> Result<usize, Fault> {
     match range.contains(&bytes) {
         true => Ok(bytes as usize),
@@ -246,26 +246,26 @@ fn record_size(key: &str, bytes: Option<u64>, default: usize) -> Result<usize, F
     bytes.map_or(Ok(default), |bytes| size(format!("{key}.record_size"), bytes, document::RECORD_SIZE))
 }
 
-/// The curves of a table for TLS, whose key is `key`. Errors: this process cannot use them.
+/// The curves of the TLS table at `key`. Errors: this process does not support them.
 fn usable_curves(curves: document::Curves, key: &str) -> Result<Curves, Fault> {
     let curves = Curves::from(curves);
     curves.check().map_err(|error| Fault::new(format!("{key}.curves"), error))?;
     Ok(curves)
 }
 
-/// The key of the file that an error names: the longest match, as one file name may be the beginning of another.
+/// The key of the file that an error names: the longest match, since one file name may be a prefix of another.
 fn key_of_file<'a>(
     files: impl Iterator<Item = (String, Option<&'a PathBuf>)>,
     error: &str,
 ) -> Option<String> {
     let named = files.filter_map(|(key, file)| Some((key, file?.display().to_string())));
     let named = named.filter(|(_, file)| error.contains(file));
-    // The first of equal ones: a file with both chain and key is read as the chain first.
+    // The first of equal lengths: a file that contains both chain and key is read as the chain first.
     let longest = named.reduce(|best, next| if next.1.len() > best.1.len() { next } else { best });
     longest.map(|(key, _)| key)
 }
 
-/// Checks a name, which becomes a part of keys, metrics and log lines.
+/// Checks a name that becomes part of keys, metrics and log lines.
 fn check_name(key: &str, name: &str) -> Result<(), Fault> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     if !name.is_empty() && name.len() <= 64 && name.chars().all(is_plain) {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub(super) fn compile(config: &Config, findings: &mut Findings) -> Pages {
     let mut pages = Pages::default();
     let mut written: Vec<_> = config.error_pages.iter().collect();
-    // Classes first: pages of single statuses then replace theirs.
+    // Classes first, so that pages of single statuses replace them.
     written.sort_by_key(|(statuses, _)| !statuses.ends_with("xx"));
     for (statuses, path) in written {
         let key = format!("error_pages.{statuses}");
@@ -56,5 +56,5 @@ fn content_type(path: &Path) -> &'static str {
     }
 }
 
-/// The maximum size of a page, which is kept in memory, and sent without regard to the client's speed.
+/// The maximum size of a page. The gateway keeps pages in memory, and queues a whole page even for a slow client.
 const LARGEST: usize = 64 * 1024;

@@ -41,10 +41,11 @@ pub(super) fn warn(config: &Config, findings: &mut Findings) {
     }
 }
 
-/// Routes by host and path. Of several in one place, a request takes the first whose conditions hold.
+/// Routes by host and path. Of several routes for the same host and path, a request takes the first whose conditions
+/// match.
 struct Reach<'a> {
     config: &'a Config,
-    /// The routes of a host and a path, in order.
+    /// The routes for each host and path, in order.
     places: HashMap<(Option<String>, String), Vec<usize>>,
 }
 
@@ -59,7 +60,8 @@ impl<'a> Reach<'a> {
         Self { config, places }
     }
 
-    /// The first route that takes all requests for the route at `index`, or all of those from one listener, before it.
+    /// The first route before `index` that takes every request for the route at `index`; with `from`, every such
+    /// request on that listener.
     fn first_covering(&self, index: usize, from: Option<&str>) -> Option<usize> {
         let route = &self.config.routes[index];
         let covering = |place| {
@@ -71,7 +73,7 @@ impl<'a> Reach<'a> {
         all?.first().copied()
     }
 
-    /// Whether `first` takes all requests for `route`, or all of those from the listener `from`.
+    /// Whether `first` takes every request for `route`; with `from`, every such request on that listener.
     fn covers(&self, first: &Route, route: &Route, from: Option<&str>) -> bool {
         let is_any = |value: &str| value == "*";
         let has_field = |(name, value): (&String, &String)| {
@@ -144,8 +146,8 @@ impl<'a> Reach<'a> {
         }
     }
 
-    /// The first route to a service that serves this listener without TLS and another one with TLS: its index, and the
-    /// name of the other listener.
+    /// The first route to a service that serves both this cleartext listener and one with TLS: the route's index, and
+    /// the name of the listener with TLS.
     fn in_cleartext(&self, name: &str) -> Option<(usize, &'a str)> {
         let (index, route) = self.config.routes.iter().enumerate().find(|(index, route)| {
             route.service.is_some()
@@ -164,7 +166,7 @@ fn is_secure(listener: &Listener) -> bool {
     listener.tls.is_some() && listener.tcp.is_none()
 }
 
-/// The places of a route: each of its hosts with each of its paths.
+/// All pairs of a host and a path of a route.
 fn places_of(route: &Route) -> impl Iterator<Item = (Option<String>, String)> {
     let hosts: Vec<_> = match route.host.as_slice() {
         [] => vec![None],
@@ -177,7 +179,7 @@ fn places_of(route: &Route) -> impl Iterator<Item = (Option<String>, String)> {
     hosts.into_iter().flat_map(move |host| paths.clone().into_iter().map(move |path| (host.clone(), path)))
 }
 
-/// Whether any client can connect to the listener in cleartext: it is not behind a proxy, and not limited to loopback
+/// Whether any client can connect to the listener in cleartext: no proxy is in front, and it is not limited to loopback
 /// or a Unix socket.
 fn is_open(listener: &Listener) -> bool {
     let is_outside = |bind: &Bind| match bind {
@@ -196,7 +198,7 @@ fn is_open(listener: &Listener) -> bool {
         && listener.bind.iter().any(is_outside)
 }
 
-/// Whether a listener admits some clients of a network. Behind a proxy, it admits all.
+/// Whether a listener admits some clients of a network. Behind a proxy, it may admit any.
 fn lets_in(listener: &Listener, client: Network) -> bool {
     if !listener.proxy_protocol.is_empty() || !listener.trusted_proxies.is_empty() {
         return true;
@@ -357,7 +359,7 @@ mod tests {
             ("bind = '0.0.0.0:80'", all.to_owned(), true),
             ("bind = ['127.0.0.1:80', '192.0.2.1:80']", all.to_owned(), true),
             ("bind = '[::]:80'", host.to_owned(), true),
-            // The route with a host bypasses the redirect.
+            // Requests for the route with a host bypass the redirect.
             ("bind = '0.0.0.0:80'", format!("{redirect}{host}{all}"), true),
             ("bind = '0.0.0.0:80'", format!("{all}{redirect}"), true),
             ("bind = '0.0.0.0:80'", format!("{redirect}{all}"), false),

@@ -7,7 +7,7 @@ use crate::route::PathPattern;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// A redirect, with its status if one is set. Errors: the target or the status is invalid.
+/// A redirect, with this status or the default one. Errors: the target or the status is invalid.
 pub(super) fn redirect(to: &str, status: Option<u16>, key: &str) -> Result<Redirect, Fault> {
     let status = status.unwrap_or(document::Redirect::STATUS);
     if !document::Redirect::STATUSES.contains(&status) {

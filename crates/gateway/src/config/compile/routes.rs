@@ -12,8 +12,8 @@ use std::collections::btree_map::Entry;
 use std::net::Ipv6Addr;
 use weir_http::{FieldName, is_token, may_be_trailer};
 
-/// The routes in order, their names, and their index by host and path. `policy` is the general one, or `None` if it is at fault.
-/// Returns `None` if a route is at fault.
+/// The routes in order, their names, and their index by host and path. `policy` is the general policy, `None` if it is
+/// at fault. Returns `None` if a route is at fault.
 pub(super) fn compile(
     config: &Config,
     services: &ServicePlaces<'_>,
@@ -45,7 +45,7 @@ pub(super) fn compile(
     Some((routes, names, hosts))
 }
 
-/// The names of routes, in order. A name that is no label or that two routes have is a fault.
+/// The names of routes, sorted. An invalid or duplicate name is a fault.
 fn names(config: &Config, findings: &mut Findings) -> Vec<String> {
     let mut firsts: BTreeMap<&str, usize> = BTreeMap::new();
     for (index, route) in config.routes.iter().enumerate() {
@@ -206,9 +206,9 @@ fn conditions(config: &Config, route: &document::Route, key: &str, findings: &mu
             findings.fault(Fault::new(format!("{key}.headers.{name}"), why));
         }
         let value = (value != "*").then(|| value.as_bytes().into());
-        // A condition of a route without a service must match every spelling that a server may read as this name, or a
-        // client could avoid the route. A condition of a route to a service must match only the field that a proxy in
-        // front sends.
+        // A route without a service usually denies requests, so its condition matches every spelling that a server may
+        // read as this name: otherwise a client could avoid the route. A route to a service grants access, so its
+        // condition matches only the exact name, which a proxy in front sets or removes.
         let in_any_spelling = route.service.is_none();
         headers.push(Wanted { name: name.as_bytes().into(), value, in_any_spelling });
     }
@@ -332,7 +332,7 @@ fn path_edit(route: &document::Route, key: &str) -> Result<Option<PathEdit>, Fau
     Ok((edit != PathEdit::default()).then_some(edit))
 }
 
-/// Compiles edits, without those that are at fault. `of_request` allows variables.
+/// Compiles edits, except those at fault. `of_request` allows variables.
 pub(super) fn edits(edits: &document::Edits, key: &str, of_request: bool, findings: &mut Findings) -> Edits {
     let mut compiled = Edits::default();
     for name in &edits.remove {
@@ -377,8 +377,8 @@ pub(super) fn edit(
     Ok((bytes, value))
 }
 
-/// The request trailers to forward. `request` has the route's edits of heads: a client must not set those fields in a
-/// trailer, since servers may merge the two.
+/// The request trailers to forward. A client must not set fields that `request`, the route's edits of heads, changes:
+/// servers may merge trailers into the head.
 pub(super) fn trailers(
     names: &[String],
     request: Option<&Edits>,

@@ -1,7 +1,7 @@
 //! Compilation of services and their servers.
 
 use super::listeners::{HTTP_1_1, HTTP_2};
-use super::names::Finder;
+use super::server_addresses::Finder;
 use super::{
     Fault, Findings, beside, check_name, key_of_file, limits, listed, record_size, size, sticky, tcp,
     usable_curves,
@@ -37,7 +37,7 @@ impl<'a> ServicePlaces<'a> {
         })
     }
 
-    /// As [`Self::of`], for requests. Errors: also, its servers do not speak HTTP.
+    /// As [`Self::of`], for requests. Further errors: the servers do not speak HTTP.
     pub(super) fn for_requests(&self, name: &str, key: &str) -> Result<usize, Fault> {
         let place = self.of(name, key)?;
         if self.config.services.get(name).is_some_and(tcp::is_for_streams) {
@@ -50,7 +50,7 @@ impl<'a> ServicePlaces<'a> {
     }
 }
 
-/// All services, and the resolved names. Returns `None` if the settings of DNS are at fault.
+/// All services, and the resolved names. Returns `None` if the DNS settings are at fault.
 pub(super) fn compile(config: &Config, findings: &mut Findings) -> Option<(Vec<Service>, Names)> {
     let finder = findings.keep(Finder::new(config));
     let one = |(name, service): (&String, &document::Service)| {
@@ -95,7 +95,7 @@ fn compile_one(
         servers,
         balance: service.balance,
         hash: service.hash.clone().unwrap_or(HashOn::Client),
-        // [`super::sticky`] fills this in, as it needs the listeners.
+        // [`super::sticky`] sets it later, since it needs the listeners.
         sticky: None,
         eject: service.eject,
         health: service.health.clone(),
@@ -108,7 +108,7 @@ fn compile_one(
     })
 }
 
-/// The servers of a list, whose key is `key`, without those at fault. `first` has the scheme that all need.
+/// The servers of the list at `key`, except those at fault. All must have the scheme of `first`.
 pub(super) fn servers(
     list: &[document::Server],
     first: &Place,
@@ -137,7 +137,7 @@ pub(super) fn servers(
     servers
 }
 
-/// Whether a server has the protocol of `first`; any protocol in cleartext fits a Unix socket.
+/// Whether a server has the protocol of `first`; a Unix socket fits any cleartext protocol.
 fn has_scheme_of(first: &Place, place: &Place) -> bool {
     let is_other =
         matches!((first, place), (Place::Url(_), Place::Stream(_)) | (Place::Stream(_), Place::Url(_)));
@@ -265,7 +265,7 @@ fn server(
     })
 }
 
-/// The protocol that a service asks its servers with TLS for, by ALPN.
+/// The protocols that a service offers its TLS servers by ALPN.
 fn alpn(service: &document::Service) -> Vec<Vec<u8>> {
     match (tcp::is_for_streams(service), service.http2) {
         (true, _) => Vec::new(),

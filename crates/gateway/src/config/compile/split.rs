@@ -1,4 +1,4 @@
-//! Routes whose requests several services share.
+//! Routes that divide their requests among several services.
 
 use super::beside::without_effect;
 use super::routes::{edit, edits, trailers};
@@ -7,6 +7,7 @@ use super::sticky::check_cookie;
 use super::{Fault, Findings, size};
 use crate::config::document::{self, Edits};
 use crate::config::snapshot::{Action, Route};
+use crate::heads::set_cookie;
 use crate::route::{Share, Split};
 use std::collections::BTreeSet;
 
@@ -46,7 +47,8 @@ pub(super) fn action(
             }
         }
         let name = share.name.as_deref().unwrap_or_default();
-        shares.push(Share { name: name.as_bytes().into(), weight: share.weight, route: 0, first: 0 });
+        let name = name.as_bytes().into();
+        shares.push(Share { name, weight: share.weight, route: 0, first: 0, first_with_tls: 0 });
     }
     if shares.iter().all(|share| share.weight == 0) {
         findings.fault(Fault::new(&*key, "no share has a weight above 0, so no request has a service"));
@@ -55,7 +57,7 @@ pub(super) fn action(
     Some(Action::Split(Split { cookie: sticky.map(|name| name.as_bytes().into()), shares: shares.into() }))
 }
 
-/// Adds the routes of the shares to `routes`, behind those of the configuration, which requests find.
+/// Appends the routes of the shares to `routes`. Requests find only the configuration's own routes by host and path.
 pub(super) fn add_routes(
     services: &ServicePlaces<'_>,
     written: &[document::Route],
@@ -76,11 +78,13 @@ pub(super) fn add_routes(
                 _ => None,
             };
             let place = routes.len();
+            let [first, first_with_tls] =
+                if with_cookie.is_some() { [place + 1, place + 2] } else { [place; 2] };
             routes.push(own);
-            let first = place + usize::from(with_cookie.is_some());
-            routes.extend(with_cookie);
+            routes.extend(with_cookie.into_iter().flatten());
             if let Action::Split(split) = &mut routes[index].action {
-                (split.shares[at].route, split.shares[at].first) = (place, first);
+                let share = &mut split.shares[at];
+                (share.route, share.first, share.first_with_tls) = (place, first, first_with_tls);
             }
         }
     }
@@ -110,11 +114,14 @@ fn of_share(
     Some(route)
 }
 
-/// As `route`, and its responses set the cookie of its share. The value is no secret: a client may choose a share. Errors: it
-/// cannot be a cookie.
-fn with_cookie(route: &Route, cookie: &str, name: &str, key: &str) -> Result<Route, Fault> {
-    let value = format!("{cookie}={name}; Path=/; HttpOnly; SameSite=Lax");
-    let mut route = route.clone();
-    route.response.add.push(edit("add", "Set-Cookie", &value, key, false)?);
-    Ok(route)
+/// Two copies of `route` whose responses set the cookie of its share: one for clients in cleartext, one for those that use
+/// TLS. Errors: the names cannot be in a cookie.
+fn with_cookie(route: &Route, cookie: &str, name: &str, key: &str) -> Result<[Route; 2], Fault> {
+    let setting = |secure: bool| -> Result<Route, Fault> {
+        let value = set_cookie::of_share(cookie, name, secure);
+        let mut route = route.clone();
+        route.response.add.push(edit("add", "Set-Cookie", &value, key, false)?);
+        Ok(route)
+    };
+    Ok([setting(false)?, setting(true)?])
 }

@@ -7,7 +7,7 @@ use weir_http::is_token;
 use weir_tls::TicketSecrets;
 
 /// Sets the cookies of services. Their values are derived from a secret, so that a client can neither recognize a
-/// server nor forge a value. The secret is the one of tickets, so machines that share it send a client to the same
+/// server nor forge a value. It is the secret of TLS tickets, so machines that share it send a client to the same
 /// server.
 pub(super) fn compile(
     config: &Config,
@@ -30,7 +30,7 @@ pub(super) fn compile(
     Ok(())
 }
 
-/// Errors: a cookie cannot have this name.
+/// Checks the name of a cookie. Errors: it is not a token.
 pub(super) fn check_cookie(name: &str, key: String) -> Result<(), Fault> {
     if is_token(name.as_bytes()) {
         return Ok(());
@@ -38,7 +38,7 @@ pub(super) fn check_cookie(name: &str, key: String) -> Result<(), Fault> {
     Err(Fault::new(key, format!("invalid value `{name}`: expected the name of a cookie")))
 }
 
-/// The same cookie for other servers of its service. Errors: the system has no source of randomness.
+/// The cookie with values for other servers of its service. Errors: the system has no source of randomness.
 pub(super) fn for_servers(
     sticky: &Sticky,
     listeners: &[Listener],
@@ -57,7 +57,7 @@ fn values(secrets: &TicketSecrets, service: &str, servers: &[Server]) -> Vec<Vec
     servers.iter().map(value).collect()
 }
 
-/// Errors: the system has no source of randomness.
+/// The secrets for cookies: shared ones, or else those of this process. Errors: the system has no source of randomness.
 fn secrets(listeners: &[Listener], service: &str) -> Result<TicketSecrets, Fault> {
     shared(listeners).or_else(TicketSecrets::of_process).ok_or_else(|| {
         Fault::new(format!("service.{service}.sticky"), "the system has no source of randomness")

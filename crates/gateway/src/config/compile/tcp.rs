@@ -6,7 +6,7 @@ use crate::config::document::{self, Config};
 use crate::config::snapshot::Tcp;
 use weir_transport::Place;
 
-/// The service of a listener's connections. Errors: there is none of this name, or its servers speak HTTP.
+/// The service of a listener's connections. Errors: no service has this name, or its servers speak HTTP.
 pub(super) fn compile(
     config: &Config,
     services: &ServicePlaces<'_>,
@@ -26,7 +26,7 @@ pub(super) fn compile(
     Ok(Tcp { service, idle: written.idle.unwrap_or(config.timeouts.tunnel) })
 }
 
-/// Whether a service's servers speak another protocol than HTTP, as their scheme says.
+/// Whether the scheme of a service's servers is that of a protocol other than HTTP.
 pub(super) fn is_for_streams(service: &document::Service) -> bool {
     service.servers.iter().any(|server| matches!(server.url, Place::Stream(_)))
 }

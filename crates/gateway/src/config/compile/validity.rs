@@ -4,7 +4,8 @@ use super::Findings;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use weir_tls::{Certificate, Presented, RevocationList, Server, Staple};
 
-/// Warns about revocation lists that are overdue or not valid yet, and about CAs without a list where others have one.
+/// Warns about revocation lists that have expired or are not valid yet, and about CAs without a list where others have
+/// one.
 pub(super) fn warn_of_lists(server: &Server, key: &str, findings: &mut Findings) {
     let (revocation, now) = (server.revocation(), now());
     for list in &revocation.lists {
@@ -46,7 +47,7 @@ pub(super) fn warn_of_certificates(certificates: &[Certificate], findings: &mut 
     }
 }
 
-/// Why a certificate is not valid now, and what to do; `None`: it is.
+/// The reason why a certificate is not valid now, and advice; `None`: it is valid.
 pub(crate) fn why_invalid(certificate: &Certificate) -> Option<(String, &'static str)> {
     let now = now();
     let Presented { origin, not_before, not_after, .. } = certificate.presented();
@@ -86,7 +87,7 @@ fn now() -> i64 {
 }
 
 fn date(seconds: i64) -> String {
-    // The format and the times in a list have four-digit years.
+    // The format and revocation lists allow only four-digit years.
     let since = Duration::from_secs(seconds.clamp(0, LAST) as u64);
     httpdate::fmt_http_date(UNIX_EPOCH + since)
 }

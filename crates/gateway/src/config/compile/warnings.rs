@@ -1,4 +1,4 @@
-//! Warnings about valid settings that are rarely meant.
+//! Warnings about settings that are valid, but rarely intended.
 
 use crate::config::document::Config;
 use crate::config::finding::Findings;
@@ -34,7 +34,7 @@ pub(super) fn warn(config: &Config, findings: &mut Findings) {
     }
 }
 
-/// Warns about certificates that no listener with TLS presents, where each has a list of its own.
+/// Warns about certificates that no listener with TLS presents, if all those listeners name theirs.
 fn of_certificates(config: &Config, findings: &mut Findings) {
     let with_tls = || config.listeners.values().filter(|listener| listener.tls.is_some());
     let lists: Option<Vec<_>> = with_tls().map(|listener| listener.certificates.as_ref()).collect();

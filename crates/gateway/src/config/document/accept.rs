@@ -3,11 +3,11 @@
 use std::str::FromStr;
 use weir_http1::Rule;
 
-/// A rule whose violation in a request a listener can repair.
+/// A rule whose violations a listener can repair in requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestRule(pub Rule);
 
-/// A rule whose violation in a response a service can repair.
+/// A rule whose violations a service can repair in responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnswerRule(pub Rule);
 
@@ -15,7 +15,7 @@ impl FromStr for RequestRule {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        if let Some(rule) = find(&Rule::OF_ANSWERS, name) {
+        if let Some(rule) = find(&Rule::OF_RESPONSES, name) {
             let name = rule.name();
             let expected = names(&Rule::OF_REQUESTS);
             return Err(format!(
@@ -30,7 +30,7 @@ impl FromStr for AnswerRule {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        find(&Rule::OF_ANSWERS, name).map(Self).ok_or_else(|| unknown(&Rule::OF_ANSWERS, name))
+        find(&Rule::OF_RESPONSES, name).map(Self).ok_or_else(|| unknown(&Rule::OF_RESPONSES, name))
     }
 }
 

@@ -2,7 +2,7 @@
 
 pub use crate::resolve::Prefer;
 
-use super::schema;
+use super::value_schemas;
 use super::values::{duration, texts};
 use crate::resolve::NameServers;
 use schemars::JsonSchema;
@@ -17,26 +17,26 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dns {
-    /// Name servers, queried in this order by UDP, and by TCP after a truncated response; the next one if one does not
-    /// respond or reports an error. They replace `/etc/resolv.conf`, so names must be complete, such as
-    /// `web.service.consul`. Default: those of `/etc/resolv.conf`.
+    /// Name servers, queried in this order over UDP, and over TCP after a truncated response. If one does not respond
+    /// or reports an error, the gateway queries the next. They replace `/etc/resolv.conf`, so names must be complete,
+    /// such as `web.service.consul`. Default: those of `/etc/resolv.conf`.
     #[serde(deserialize_with = "texts")]
-    #[schemars(schema_with = "schema::one_or_many::<NameServer>")]
+    #[schemars(schema_with = "value_schemas::one_or_many::<NameServer>")]
     pub servers: Vec<NameServer>,
     /// Minimum time between two queries for a name, whatever its TTL. Raise it to spare a name server with TTLs of 0.
     #[serde(deserialize_with = "duration")]
-    #[schemars(schema_with = "schema::time", transform = schema::lasting(Dns::MIN_TTL))]
+    #[schemars(schema_with = "value_schemas::time", transform = value_schemas::lasting(Dns::MIN_TTL))]
     pub min_ttl: Duration,
     /// Maximum time between two queries for a name, at least `min_ttl`, since servers often move within TTLs of hours.
     #[serde(deserialize_with = "duration")]
-    #[schemars(schema_with = "schema::time", transform = schema::lasting(*Dns::MIN_TTL.start()..=Dns::MAX_TTL))]
+    #[schemars(schema_with = "value_schemas::time", transform = value_schemas::lasting(*Dns::MIN_TTL.start()..=Dns::MAX_TTL))]
     pub max_ttl: Duration,
-    /// Timeout of one query to a name server; two attempts, or `attempts` of `/etc/resolv.conf`. A lookup takes at most 30 s
-    /// with all repetitions. Default: that of `/etc/resolv.conf`, or 5 s.
+    /// Timeout of one query to a name server. The gateway makes two attempts, or `attempts` of `/etc/resolv.conf`. A
+    /// lookup takes at most 30 s with all retries. Default: that of `/etc/resolv.conf`, or 5 s.
     #[serde(deserialize_with = "duration")]
-    #[schemars(schema_with = "schema::time", transform = schema::lasting(Dns::TIMEOUT))]
+    #[schemars(schema_with = "value_schemas::time", transform = value_schemas::lasting(Dns::TIMEOUT))]
     pub timeout: Option<Duration>,
-    /// The preferred kind of address for names with both.
+    /// The preferred address family for names with both IPv4 and IPv6 addresses.
     pub prefer: Prefer,
 }
 
@@ -49,7 +49,7 @@ impl Dns {
     pub(crate) const MAX_TTL: Duration = Duration::from_secs(86_400);
     pub(crate) const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(30);
 
-    /// The name servers to ask.
+    /// The name servers to query.
     pub(crate) fn name_servers(&self) -> NameServers {
         let addresses = self.servers.iter().map(|server| server.0).collect();
         NameServers { addresses, timeout: self.timeout }

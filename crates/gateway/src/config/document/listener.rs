@@ -4,8 +4,8 @@ use super::accept::RequestRule;
 use super::curves::Curves;
 use super::limits::OwnLimits;
 use super::route::Redirect;
-use super::schema;
 use super::tcp::Tcp;
+use super::value_schemas;
 use super::values::{duration, size, some_texts, text, texts};
 use crate::config::Network;
 use schemars::JsonSchema;
@@ -24,19 +24,19 @@ use weir_transport::{UNIX, unix_path};
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Listener {
-    /// Addresses to listen on, which a [reload](reload.md#listeners) may change; port 0 takes a free port. The gateway creates the
-    /// file of a Unix socket, replaces a stale one, and removes the file when it stops to listen there.
+    /// Addresses to listen on, which a [reload](reload.md#listeners) may change; port 0 takes a free port. The gateway
+    /// creates the file of a Unix socket, replaces a stale one, and removes the file when it stops listening there.
     #[serde(deserialize_with = "texts")]
-    #[schemars(schema_with = "schema::one_or_many::<Bind>")]
+    #[schemars(schema_with = "value_schemas::one_or_many::<Bind>")]
     pub bind: Vec<Bind>,
     /// Permissions of Unix sockets.
     #[serde(default, deserialize_with = "text")]
     #[schemars(extend("default" = Mode::default().to_string()))]
     pub mode: Option<Mode>,
-    /// Networks of [proxies in front](proxies.md#trusted-proxies), which say who the client is; or `"unix"` for peers on a Unix
-    /// socket. Default: none.
+    /// Networks of [proxies in front](proxies.md#trusted-proxies) that the gateway trusts to name the client; or
+    /// `"unix"` for peers on a Unix socket. Default: none.
     #[serde(default, deserialize_with = "texts")]
-    #[schemars(schema_with = "schema::one_or_many::<Network>")]
+    #[schemars(schema_with = "value_schemas::one_or_many::<Network>")]
     pub trusted_proxies: Vec<Network>,
     /// The field in which trusted proxies name the client.
     #[serde(default)]
@@ -45,45 +45,47 @@ pub struct Listener {
     /// Networks of load balancers in front, or `"unix"`, that begin each connection with a [PROXY protocol
     /// header](proxies.md#proxy-protocol), version 1 or 2, before TLS. Default: none.
     #[serde(default, deserialize_with = "texts")]
-    #[schemars(schema_with = "schema::one_or_many::<Network>")]
+    #[schemars(schema_with = "value_schemas::one_or_many::<Network>")]
     pub proxy_protocol: Vec<Network>,
     /// Networks of admitted clients, or `"unix"`. The gateway disconnects others before the handshake. With `proxy_protocol` the
     /// address in the header counts. Behind `trusted_proxies` the peer is the proxy: use a route with `client` instead.
     /// Default: all.
     #[serde(default, deserialize_with = "texts")]
-    #[schemars(schema_with = "schema::one_or_many::<Network>")]
+    #[schemars(schema_with = "value_schemas::one_or_many::<Network>")]
     pub allow: Vec<Network>,
     /// Networks of rejected clients, with precedence over `allow`. Default: none.
     #[serde(default, deserialize_with = "texts")]
-    #[schemars(schema_with = "schema::one_or_many::<Network>")]
+    #[schemars(schema_with = "value_schemas::one_or_many::<Network>")]
     pub deny: Vec<Network>,
-    /// When a client closes its sending side (a FIN, or `close_notify` over TLS) while it waits for a response. Either way the
-    /// gateway serves a request that further pipelined requests follow, and passes a half-close through tunnels. No effect on
-    /// HTTP/2, where requests end with their streams: the end of the connection always aborts the requests in flight.
+    /// The reaction to a client that closes its sending side (a FIN, or `close_notify` over TLS) while it waits for a
+    /// response. With both values, the gateway serves a request that further pipelined requests follow, and passes a
+    /// half-close through tunnels. No effect on HTTP/2, where requests end with their streams: the end of the
+    /// connection always aborts the requests in flight.
     #[serde(default)]
     pub half_close: HalfClose,
-    /// Request fields with an underscore in the name, which many servers read as a hyphen.
+    /// The treatment of request fields with an underscore in the name, which many servers read as a hyphen.
     #[serde(default)]
     pub underscores_in_headers: Underscores,
     /// Whether clients may speak HTTP/2: with TLS by ALPN, without TLS by prior knowledge.
     #[serde(default = "yes")]
     #[schemars(extend("default" = true))]
     pub http2: bool,
-    /// Whether the responses of an HTTP/2 connection leave in the order of their [priorities](http.md#priorities) (RFC 9218).
-    /// Without it, they share the connection evenly. Not behind a proxy that mixes the requests of several clients.
+    /// Sends the responses of an HTTP/2 connection in the order of their [priorities](http.md#priorities) (RFC 9218).
+    /// Without it, they share the connection evenly. Do not enable it behind a proxy that mixes the requests of several
+    /// clients.
     #[serde(default)]
     pub http2_priorities: bool,
     /// [Repairs of requests](http.md#repairs-of-requests). Default: none.
     #[serde(default, deserialize_with = "texts")]
-    #[schemars(schema_with = "schema::one_or_many::<RequestRule>")]
+    #[schemars(schema_with = "value_schemas::one_or_many::<RequestRule>")]
     pub accept: Vec<RequestRule>,
-    /// Limits of requests on this listener. Open connections keep the values of their start.
+    /// Limits of requests on this listener. A reload does not change them for open connections.
     #[serde(default)]
     pub limits: OwnLimits,
     /// Redirects all requests to `https` with the same host and target, [before any route](tls.md#redirect-to-https). For
     /// cleartext listeners. Default: none.
     #[serde(default, deserialize_with = "secured")]
-    #[schemars(schema_with = "schema::secured")]
+    #[schemars(schema_with = "value_schemas::secured")]
     pub redirect: Option<Secured>,
     /// TLS connections that the gateway forwards without decrypting them, by SNI. Without `tls`, the listener rejects other
     /// connections. Default: none.
@@ -96,7 +98,7 @@ pub struct Listener {
     /// The [certificates](#certificate) of this listener, by name; the first is its default. For listeners with `tls`. Default: all
     /// certificates.
     #[serde(default, deserialize_with = "some_texts")]
-    #[schemars(schema_with = "schema::one_or_many::<String>")]
+    #[schemars(schema_with = "value_schemas::one_or_many::<String>")]
     pub certificates: Option<Vec<String>>,
     /// Terminates TLS; the table may be empty. Without it, the listener is cleartext.
     #[serde(default)]
@@ -107,7 +109,7 @@ fn yes() -> bool {
     true
 }
 
-/// The field in which proxies in front say who the client is.
+/// The field in which trusted proxies name the client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProxyField {
@@ -146,12 +148,12 @@ pub enum SecureScheme {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HalfClose {
-    /// Resets the attempt, so that the server can stop, and logs `client_closed`, as nginx's 499. Nearly all clients that
-    /// half-close have given up.
+    /// Aborts the request at the server, so that the server can stop, and logs `client_closed`, like nginx's 499.
+    /// Nearly all clients that half-close have given up.
     #[default]
     Abort,
-    /// Sends the response, as nginx's `proxy_ignore_client_abort`, for clients such as `nc -N` that half-close after their
-    /// request.
+    /// Sends the response, like nginx's `proxy_ignore_client_abort`, for clients such as `nc -N` that half-close after
+    /// their request.
     Serve,
 }
 
@@ -187,13 +189,13 @@ pub enum Bind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mode(pub u32);
 
-/// Connections for some names, which a service gets without their being decrypted.
+/// Connections that the gateway forwards to a service without decrypting them, selected by SNI.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Passthrough {
     /// Names in SNI, as in a route's `host`, or `"*"` for all.
     #[serde(deserialize_with = "texts")]
-    #[schemars(schema_with = "schema::one_or_many::<String>")]
+    #[schemars(schema_with = "value_schemas::one_or_many::<String>")]
     pub name: Vec<String>,
     /// The name of the service whose servers terminate TLS. Their URLs are `http` or `tcp`, since the gateway adds no TLS of its
     /// own.
@@ -206,76 +208,77 @@ pub struct Passthrough {
 pub struct ListenerTls {
     /// Accepted versions.
     #[serde(deserialize_with = "texts")]
-    #[schemars(schema_with = "schema::versions", extend("default" = Version::ALL.map(Version::name)))]
+    #[schemars(schema_with = "value_schemas::versions", extend("default" = Version::ALL.map(Version::name)))]
     pub versions: Vec<Version>,
     /// Accepted suites, most preferred first: by default AES-128, the cheapest, then AES-256, then ChaCha20. Default: all.
     #[serde(deserialize_with = "texts")]
-    #[schemars(schema_with = "schema::suites")]
+    #[schemars(schema_with = "value_schemas::suites")]
     pub suites: Vec<Suite>,
-    /// Whose preference of suites decides.
+    /// The side whose preference of suites decides.
     pub suite_order: SuiteOrder,
     /// Accepted groups, most preferred first. `x25519mlkem768` is [post-quantum](tls.md#post-quantum-key-exchange), for TLS 1.3
     /// alone.
     #[serde(deserialize_with = "texts")]
-    #[schemars(schema_with = "schema::groups", extend("default" = Group::DEFAULT.map(Group::name)))]
+    #[schemars(schema_with = "value_schemas::groups", extend("default" = Group::DEFAULT.map(Group::name)))]
     pub groups: Vec<Group>,
     /// The implementation of X25519, which is also half of `x25519mlkem768`, and of ECDSA P-256 signatures: see
     /// [Curves](tls.md#curves). The gateway refuses to start on a processor that lacks the instructions.
     pub curves: Curves,
-    /// Tickets after each TLS 1.3 handshake. Each adds about 3 % to the cost of a full handshake; with 0, clients make a full
-    /// handshake each time.
-    #[schemars(transform = schema::within(ListenerTls::TICKETS), extend("default" = ServerSettings::TICKETS))]
+    /// Tickets sent after each TLS 1.3 handshake. Each adds about 3 % to the cost of a full handshake; with 0, clients
+    /// make a full handshake each time.
+    #[schemars(transform = value_schemas::within(ListenerTls::TICKETS), extend("default" = ServerSettings::TICKETS))]
     pub tickets: Option<u32>,
-    /// The time for which a key issues tickets. The gateway accepts a ticket for at least that long and less than twice
-    /// that long, under three generations of keys (previous, current, next).
+    /// The time for which a key encrypts new tickets. The gateway accepts a ticket for at least this time and less than
+    /// twice this time, under three generations of keys (previous, current, next).
     #[serde(deserialize_with = "duration")]
     #[schemars(
-        schema_with = "schema::time",
-        transform = schema::lasting(ServerSettings::TICKET_LIFETIMES),
+        schema_with = "value_schemas::time",
+        transform = value_schemas::lasting(ServerSettings::TICKET_LIFETIMES),
         extend("default" = ServerSettings::TICKET_LIFETIME)
     )]
     pub ticket_lifetime: Option<Duration>,
     /// A file of secrets, one per line, as `openssl rand -hex 32` prints them, for [tickets on several
     /// machines](tls.md#tickets-on-several-machines). Without it, tickets survive an [upgrade](upgrade.md), but not a
     /// restart. Default: random secrets of this process.
-    #[schemars(schema_with = "schema::path")]
+    #[schemars(schema_with = "value_schemas::path")]
     pub ticket_secrets: Option<PathBuf>,
     /// With TLS 1.2: maximum stored sessions, for clients without tickets; about 300 bytes each.
-    #[schemars(transform = schema::within(ListenerTls::SESSIONS), extend("default" = ServerSettings::SESSIONS))]
+    #[schemars(transform = value_schemas::within(ListenerTls::SESSIONS), extend("default" = ServerSettings::SESSIONS))]
     pub sessions: Option<usize>,
     /// Requests [client certificates](client-certificates.md) issued by the CAs in this PEM file. Default: none.
-    #[schemars(schema_with = "schema::path")]
+    #[schemars(schema_with = "value_schemas::path")]
     pub client_ca: Option<PathBuf>,
-    /// Clients without a certificate.
+    /// The treatment of clients without a certificate.
     #[schemars(extend("default" = ClientCertificates::default()))]
     pub client_certificates: Option<ClientCertificates>,
     /// PEM files with revocation lists. The gateway rejects certificates that a list revokes, in full handshakes and in
     /// resumptions. Default: none.
     #[serde(deserialize_with = "texts")]
-    #[schemars(schema_with = "schema::paths")]
+    #[schemars(schema_with = "value_schemas::paths")]
     pub client_crl: Vec<PathBuf>,
-    /// Clients whose CA's list has expired (`nextUpdate` is in the past). Earlier sessions resume for up to twice
-    /// `tls.ticket_lifetime`, unless the gateway loads a new list.
+    /// The treatment of clients whose CA's list has expired (`nextUpdate` is in the past). Their earlier sessions
+    /// resume for up to twice `tls.ticket_lifetime`, unless the gateway loads a new list.
     #[schemars(extend("default" = ExpiredLists::default()))]
     pub client_crl_expired: Option<ExpiredLists>,
     /// Rejects clients whose SNI is missing or matches no certificate.
     pub strict_names: bool,
-    /// Maximum plaintext of a TLS record. A client can use no byte of a record before it has the whole record, so smaller
-    /// records show the start of a large response sooner on a slow line. They [cost CPU](tls.md#costs) and 22 to 29 bytes each.
+    /// Maximum plaintext of a TLS record. A client cannot use a record until it has received all of it, so smaller
+    /// records deliver the start of a large response sooner on a slow line. They [cost CPU](tls.md#costs) and 22 to 29
+    /// bytes each.
     #[serde(deserialize_with = "size")]
     #[schemars(
-        schema_with = "schema::bytes",
-        transform = schema::within(RECORD_SIZE),
+        schema_with = "value_schemas::bytes",
+        transform = value_schemas::within(RECORD_SIZE),
         extend("default" = RECORD_SIZE.end())
     )]
     pub record_size: Option<u64>,
     /// Appends the secrets of all sessions to this file, which allows decrypting the traffic; for debugging, with a warning.
     /// Default: none.
-    #[schemars(schema_with = "schema::path")]
+    #[schemars(schema_with = "value_schemas::path")]
     pub key_log: Option<PathBuf>,
 }
 
-/// Whose preference among the suites decides.
+/// The side whose preference of suites decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SuiteOrder {
@@ -298,7 +301,7 @@ pub enum ExpiredLists {
     Use,
 }
 
-/// Whether clients need a certificate.
+/// The treatment of clients without a certificate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClientCertificates {
@@ -317,19 +320,20 @@ pub struct Certificate {
     #[serde(default)]
     pub name: Option<String>,
     /// The certificate chain (PEM, leaf first).
-    #[schemars(schema_with = "schema::path")]
+    #[schemars(schema_with = "value_schemas::path")]
     pub chain: PathBuf,
     /// Its private key (PEM).
-    #[schemars(schema_with = "schema::path")]
+    #[schemars(schema_with = "value_schemas::path")]
     pub key: PathBuf,
     /// The CA's OCSP response for the leaf (DER, as `openssl ocsp -respout FILE` writes it), to be
     /// [stapled](tls.md#ocsp-stapling). Default: none.
     #[serde(default)]
-    #[schemars(schema_with = "schema::path")]
+    #[schemars(schema_with = "value_schemas::path")]
     pub ocsp: Option<PathBuf>,
 }
 
-/// Below 512 bytes the 29 of a record's header, nonce and tag are dear; TLS has no records above 16 KiB.
+/// Below 512 bytes, the up to 29 bytes of header, nonce and tag are a large share of a record. TLS limits a record's
+/// plaintext to 16 KiB.
 pub(crate) const RECORD_SIZE: RangeInclusive<u64> = 512..=16_384;
 
 impl ListenerTls {

@@ -1,18 +1,18 @@
-//! Logs, and the addresses where state is served.
+//! Logs, and the admin and metrics addresses.
 
 use super::listener::{Bind, Mode};
-use super::schema;
+use super::value_schemas;
 use super::values::{text, texts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// The access log. Requests that end early are logged to stderr in any case.
+/// The access log. The gateway always logs requests that end early to stderr.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Log {
     /// The file, opened for appending, or `"-"` for stdout. A FIFO needs its reader at startup. Default: none.
-    #[schemars(schema_with = "schema::path")]
+    #[schemars(schema_with = "value_schemas::path")]
     pub access: Option<PathBuf>,
     /// `"json"`, or a string with [variables](monitoring.md#access-log), such as `"{client} {method} {target} {status}"`.
     #[schemars(extend("default" = Log::JSON))]
@@ -21,24 +21,25 @@ pub struct Log {
     pub when_full: WhenFull,
 }
 
-/// The treatment of lines when the disk does not keep up, and 8 MiB wait.
+/// The treatment of lines when 8 MiB wait for the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WhenFull {
-    /// The gateway loses and counts lines.
+    /// Drops lines and counts them.
     #[default]
     Drop,
-    /// Requests wait.
+    /// Delays requests.
     Wait,
 }
 
-/// The address that serves metrics, health and state, and accepts changes (`[admin]`) or none (`[metrics]`).
+/// The address of `[admin]`, which serves metrics, health and state and accepts changes, or of the read-only
+/// `[metrics]`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Admin {
     /// The address, or a Unix socket. Every client that can connect can read the state.
     #[serde(deserialize_with = "text")]
-    #[schemars(transform = schema::otherwise(Rights::usual_binds()))]
+    #[schemars(transform = value_schemas::otherwise(Rights::usual_binds()))]
     pub bind: Option<Bind>,
     /// Permissions of a Unix socket.
     #[serde(deserialize_with = "text")]
@@ -47,12 +48,12 @@ pub struct Admin {
     /// Further host names that requests may use, besides `localhost` and addresses, such as `["weir.internal"]`. Default: the
     /// name in `bind`.
     #[serde(deserialize_with = "texts")]
-    #[schemars(schema_with = "schema::one_or_many::<String>")]
+    #[schemars(schema_with = "value_schemas::one_or_many::<String>")]
     pub hosts: Vec<String>,
 }
 
 impl Log {
-    /// The format that is no template.
+    /// The format that is not a template.
     pub(crate) const JSON: &str = "json";
 }
 
@@ -62,7 +63,7 @@ impl Admin {
         self.bind.clone().unwrap_or_else(|| rights.usual_bind())
     }
 
-    /// The host names that requests may use; `None`: any, as no browser connects to a Unix socket.
+    /// The host names that requests may use; `None`: any, since browsers cannot connect to a Unix socket.
     pub(crate) fn own_hosts(&self, rights: Rights) -> Option<Vec<String>> {
         match self.bind(rights) {
             Bind::Unix(_) => None,

@@ -3,25 +3,28 @@
 mod accept;
 mod curves;
 mod dns;
-mod failures;
+mod eject;
+mod error_statuses;
 mod limits;
 mod listener;
 mod log;
 mod min_rate;
+mod retry;
 mod route;
-mod schema;
 mod service;
 mod split;
 mod tcp;
 mod timeouts;
 mod tracing;
+mod value_schemas;
 mod values;
 
 pub use accept::{AnswerRule, RequestRule};
 pub use curves::Curves;
 pub use dns::{Dns, NameServer, Prefer};
-pub(crate) use failures::Failure;
-pub use failures::{EjectOn, ErrorStatuses, Retries, Retry};
+pub(crate) use eject::Failure;
+pub use eject::{Eject, EjectOn};
+pub use error_statuses::ErrorStatuses;
 pub use limits::{Limits, OwnLimits};
 pub(crate) use listener::RECORD_SIZE;
 pub use listener::{
@@ -31,9 +34,10 @@ pub use listener::{
 pub(crate) use log::Rights;
 pub use log::{Admin, Log, WhenFull};
 pub use min_rate::{MinRate, RouteMinRate};
+pub use retry::{Retries, Retry};
 pub(crate) use route::RouteDefaults;
 pub use route::{AmbiguousPaths, Edits, Mirror, Rate, RateBy, Redirect, Respond, Route};
-pub use service::{Balance, Eject, HashOn, Health, Pool, ProxyProtocol, Server, Service, ServiceTls};
+pub use service::{Balance, HashOn, Health, Pool, ProxyProtocol, Server, Service, ServiceTls};
 pub use split::{Share, Target};
 pub use tcp::Tcp;
 pub use timeouts::{RouteTimeouts, Timeouts};
@@ -53,12 +57,12 @@ use weir_reactor::cores::Cores;
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Number of worker threads; more than there are cores only add cost. Default: one per allowed core.
-    #[schemars(transform = schema::at_least(1))]
+    /// Number of worker threads; more threads than cores only add overhead. Default: one per allowed core.
+    #[schemars(transform = value_schemas::at_least(1))]
     pub workers: Option<usize>,
     /// Pins the workers to these cores. Default: unpinned.
     #[serde(deserialize_with = "text")]
-    #[schemars(schema_with = "schema::cores")]
+    #[schemars(schema_with = "value_schemas::cores")]
     pub cores: Option<Cores>,
     /// Listeners, by name: `[listener.NAME]`.
     #[serde(rename = "listener")]
@@ -76,22 +80,23 @@ pub struct Config {
     pub routes: Vec<Route>,
     /// The fields that describe the client to servers; `[]` for none. The gateway drops the client's own values.
     #[serde(deserialize_with = "texts")]
-    #[schemars(schema_with = "schema::one_or_many::<ClientField>")]
+    #[schemars(schema_with = "value_schemas::one_or_many::<ClientField>")]
     pub client_fields: Vec<ClientField>,
     /// The gateway's entry in `Via`.
     pub via: Via,
     /// Bodies for the gateway's own error responses: files of at most 64 KiB by status or class, such as
     /// `{ 404 = "/etc/weir/404.html", 5xx = "/etc/weir/sorry.html" }`. A status has precedence over its class; `.html`,
     /// `.json` and `.xml` set the content type. The servers' own error responses pass unchanged. Default: a line of text.
-    #[schemars(schema_with = "schema::paths_by_name")]
+    #[schemars(schema_with = "value_schemas::paths_by_name")]
     pub error_pages: BTreeMap<String, PathBuf>,
     /// Request IDs and trace contexts.
     pub tracing: Tracing,
     /// The access log.
     pub log: Log,
-    /// The address that serves metrics, health and state, and accepts changes. Without the table there is none.
+    /// The address that serves metrics, health and state, and accepts changes. Without the table, the gateway opens
+    /// none.
     pub admin: Option<Admin>,
-    /// As `admin`, without the right to change anything. Without the table there is none.
+    /// The address that serves metrics, status and health alone, read-only. Without the table, the gateway opens none.
     pub metrics: Option<Admin>,
     /// Memory of the workers.
     pub buffers: Buffers,
@@ -101,7 +106,7 @@ pub struct Config {
     pub timeouts: Timeouts,
     /// Minimum speed of clients that send and receive bodies.
     pub min_rate: MinRate,
-    /// When the gateway reads the configuration and its files [again](reload.md).
+    /// When the gateway [reloads](reload.md) the configuration and its files.
     pub reload: Reload,
 }
 
@@ -116,7 +121,7 @@ pub enum Reload {
     Watch,
 }
 
-/// Fields that report the client to servers.
+/// Fields that describe the client to servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClientField {
@@ -142,21 +147,22 @@ pub struct Via {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Buffers {
-    /// The read buffer that all connections of a worker share: about the maximum of one read. The default takes a 64 KiB
-    /// response with its head in one read, and fits a core's L2 cache together with the plaintext; [other sizes cost
-    /// CPU](tls.md#costs). Idle connections use none of it.
+    /// Size of the read buffer that all connections of a worker share: roughly the most that one read returns. The
+    /// default takes a 64 KiB response with its head in one read, and fits a core's L2 cache together with the
+    /// plaintext; [other sizes cost CPU](tls.md#costs). Idle connections use none of it.
     #[serde(deserialize_with = "size")]
-    #[schemars(schema_with = "schema::bytes", transform = schema::within(Buffers::READ))]
+    #[schemars(schema_with = "value_schemas::bytes", transform = value_schemas::within(Buffers::READ))]
     pub read: u64,
 }
 
-/// Keys that are no part of [`Config`]: they concern its text, and are gone when it is parsed.
+/// Keys outside [`Config`]: the loader applies them to the text's tables, and removes them before it converts the
+/// tables.
 #[derive(JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "describes the keys for the schema")]
 pub(crate) struct TextKeys {
     /// [Further files](configuration-file.md#several-files), by path or pattern; before the first table. Default: none.
-    #[schemars(schema_with = "schema::paths")]
+    #[schemars(schema_with = "value_schemas::paths")]
     include: Option<Vec<String>>,
     /// [Defaults for all routes](configuration-file.md#defaults-for-routes) of all files.
     defaults: Option<RouteDefaults>,
@@ -167,7 +173,7 @@ impl Buffers {
 }
 
 impl Config {
-    /// The addresses where state is served.
+    /// The admin and metrics addresses that are configured.
     pub(crate) fn watched(&self) -> impl Iterator<Item = (Rights, &Admin)> {
         let both = [(Rights::All, &self.admin), (Rights::Read, &self.metrics)];
         both.into_iter().filter_map(|(rights, admin)| Some((rights, admin.as_ref()?)))

@@ -1,10 +1,10 @@
 //! Routes: their conditions, and the treatment of their requests.
 
-use super::failures::{Retries, Retry};
 use super::min_rate::RouteMinRate;
-use super::schema;
+use super::retry::{Retries, Retry};
 use super::split::Target;
 use super::timeouts::RouteTimeouts;
+use super::value_schemas;
 use super::values::{duration, size, texts};
 use crate::config::{LEAST_BUFFER, MAX_PENDING};
 use crate::config::{Network, PathPattern};
@@ -19,35 +19,35 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Route {
-    /// A name for [metrics](monitoring.md#metrics-by-service-and-route), which no other route has: 1 to 64 letters, digits, `-` or
-    /// `_`. Default: none.
+    /// A unique name for [metrics](monitoring.md#metrics-by-service-and-route): 1 to 64 letters, digits, `-` or `_`.
+    /// Default: none.
     pub name: Option<String>,
     /// Names without port: `"example.org"`, or `"*.example.org"` for all names below it; or addresses, IPv6 in brackets:
     /// `"[2001:db8::1]"`. Case, a final dot and the notation of an address make no difference. Default: any.
     #[serde(deserialize_with = "texts")]
-    #[schemars(schema_with = "schema::one_or_many::<String>")]
+    #[schemars(schema_with = "value_schemas::one_or_many::<String>")]
     pub host: Vec<String>,
     /// `"/a"` matches this path alone; `"/a/*"` also everything below it, by segment: not `/ab`; `"/a*"` every path with this
     /// prefix: `/a`, `/a/b`, `/ab`; `"/a/{id}/b"` any one segment in the middle. No regular expressions. Default: any.
     #[serde(deserialize_with = "texts")]
-    #[schemars(schema_with = "schema::one_or_many::<PathPattern>")]
+    #[schemars(schema_with = "value_schemas::one_or_many::<PathPattern>")]
     pub path: Vec<PathPattern>,
     /// Methods, such as `["GET", "HEAD"]`. Default: any.
     #[serde(deserialize_with = "texts")]
-    #[schemars(schema_with = "schema::one_or_many::<String>")]
+    #[schemars(schema_with = "value_schemas::one_or_many::<String>")]
     pub method: Vec<String>,
-    /// Required fields with their values, `"*"` for any value. In a route with `respond` or `redirect`, a field matches in [every
-    /// spelling](proxies.md#fields-that-servers-trust) that a server may read as this name: a deny by `X-Debug` also denies
-    /// `X.Debug`. In a route with `service`, only the exact name matches: clients cannot open the route with a spelling that a
-    /// proxy in front does not know. Default: any.
+    /// Required fields with their values, `"*"` for any value. In a route with `respond` or `redirect`, a field matches
+    /// in [every spelling](proxies.md#fields-that-servers-trust) that a server may read as this name: a deny by
+    /// `X-Debug` also denies `X.Debug`. In a route with `service`, only the exact name matches, so clients cannot enter
+    /// it with a spelling that a proxy in front does not filter. Default: any.
     pub headers: BTreeMap<String, String>,
     /// Networks of clients; `"unix"` for a Unix socket. Default: any.
     #[serde(deserialize_with = "texts")]
-    #[schemars(schema_with = "schema::one_or_many::<Network>")]
+    #[schemars(schema_with = "value_schemas::one_or_many::<Network>")]
     pub client: Vec<Network>,
     /// Names of listeners. Default: any.
     #[serde(deserialize_with = "texts")]
-    #[schemars(schema_with = "schema::one_or_many::<String>")]
+    #[schemars(schema_with = "value_schemas::one_or_many::<String>")]
     pub listener: Vec<String>,
 
     /// Forwards the request to this service, or divides the requests among [several](routes.md#several-services). Default: none.
@@ -61,48 +61,48 @@ pub struct Route {
     pub sticky: Option<String>,
     /// Removes this prefix from the path. Default: none.
     pub strip_prefix: Option<String>,
-    /// Then puts this prefix before the path. Default: none.
+    /// Then prepends this prefix to the path. Default: none.
     pub add_prefix: Option<String>,
-    /// Paths that servers may read [as those of another route](routes.md#forms-of-a-path).
+    /// The treatment of paths that servers may read [as those of another route](routes.md#forms-of-a-path).
     pub ambiguous_paths: AmbiguousPaths,
     /// Changes to the fields of requests.
     pub request_headers: Edits,
-    /// Names of request trailers to forward; no name that `request_headers` or `tracing` sets, since servers may merge trailers
-    /// into the head. Default: none.
+    /// Names of request trailers to forward. Names that `request_headers` or `tracing` sets are an error, since servers
+    /// may merge trailers into the head. Default: none.
     #[serde(deserialize_with = "texts")]
-    #[schemars(schema_with = "schema::one_or_many::<String>")]
+    #[schemars(schema_with = "value_schemas::one_or_many::<String>")]
     pub request_trailers: Vec<String>,
     /// Changes to response fields; values cannot contain variables. They apply to the gateway's own responses on this
-    /// route, too, such as redirects, 429 and 502: so `Strict-Transport-Security` is present in an outage.
+    /// route, too, such as redirects, 429 and 502, so that `Strict-Transport-Security` is present in an outage.
     pub response_headers: Edits,
 
-    /// Forwards `TRACE`; without it, a `TRACE` gets 405, since its response shows the request as it looks behind the gateway, with
-    /// all added fields ([details](http.md#trace-max-forwards-and-date)).
+    /// Forwards `TRACE`. Otherwise a `TRACE` gets 405, since the response would show the client all fields that the
+    /// gateway adds ([details](http.md#trace-max-forwards-and-date)).
     pub trace: bool,
     /// [Copies of requests](services.md#mirrored-requests) to another service, whose responses the gateway discards.
     pub mirror: Option<Mirror>,
-    /// [Request rate](limits.md#request-rates) per client; requests beyond get 429 with `Retry-After`, and reach no server.
-    /// Without the table there is no limit.
+    /// [Request rate](limits.md#request-rates) per client; requests beyond it get 429 with `Retry-After`, and reach no
+    /// server. Without the table there is no limit.
     pub rate: Option<Rate>,
     /// The requests that the gateway retries when a pooled connection closes before the first byte of the response.
-    /// Requests above 16 KiB are never repeated. A table such as `{ on = [502, 503, 504] }` adds [retries on another
+    /// Requests above 16 KiB are never retried. A table such as `{ on = [502, 503, 504] }` adds [retries on another
     /// server](services.md#retries).
     #[schemars(extend("default" = Retry::default()))]
     pub retry: Retries,
     /// Maximum request body. Default: `limits.body`.
     #[serde(deserialize_with = "size")]
-    #[schemars(schema_with = "schema::bytes")]
+    #[schemars(schema_with = "value_schemas::bytes")]
     pub max_body: Option<u64>,
     /// The gateway [receives the body](limits.md#buffers), or this much of it, before it chooses a server. Default: none.
     #[serde(deserialize_with = "size")]
-    #[schemars(schema_with = "schema::bytes", transform = schema::within(Route::BUFFER))]
+    #[schemars(schema_with = "value_schemas::bytes", transform = value_schemas::within(Route::BUFFER))]
     pub request_buffer: Option<u64>,
     /// The maximum part of a response that the gateway buffers while the client is slow. A response that fits frees its
     /// server at once.
     #[serde(deserialize_with = "size")]
     #[schemars(
-        schema_with = "schema::bytes",
-        transform = schema::within(Route::BUFFER),
+        schema_with = "value_schemas::bytes",
+        transform = value_schemas::within(Route::BUFFER),
         extend("default" = MAX_PENDING)
     )]
     pub response_buffer: Option<u64>,
@@ -125,41 +125,41 @@ pub enum AmbiguousPaths {
     Strict,
 }
 
-/// Keys that all routes have, unless they set them.
+/// Defaults for keys that a route does not set.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RouteDefaults {
     /// Changes to the fields of requests.
     request_headers: Edits,
-    /// Names of request trailers to forward; no name that `request_headers` or `tracing` sets, since servers may merge trailers
-    /// into the head. Default: none.
+    /// Names of request trailers to forward. Names that `request_headers` or `tracing` sets are an error, since servers
+    /// may merge trailers into the head. Default: none.
     #[serde(deserialize_with = "texts")]
-    #[schemars(schema_with = "schema::one_or_many::<String>")]
+    #[schemars(schema_with = "value_schemas::one_or_many::<String>")]
     request_trailers: Vec<String>,
     /// Changes to response fields; values cannot contain variables. They apply to the gateway's own responses on this
-    /// route, too, such as redirects, 429 and 502: so `Strict-Transport-Security` is present in an outage.
+    /// route, too, such as redirects, 429 and 502, so that `Strict-Transport-Security` is present in an outage.
     response_headers: Edits,
-    /// Paths that servers may read [as those of another route](routes.md#forms-of-a-path).
+    /// The treatment of paths that servers may read [as those of another route](routes.md#forms-of-a-path).
     ambiguous_paths: AmbiguousPaths,
-    /// [Request rate](limits.md#request-rates) per client; requests beyond get 429 with `Retry-After`, and reach no server.
-    /// Without the table there is no limit.
+    /// [Request rate](limits.md#request-rates) per client; requests beyond it get 429 with `Retry-After`, and reach no
+    /// server. Without the table there is no limit.
     rate: Option<Rate>,
     /// The requests that the gateway retries when a pooled connection closes before the first byte of the response.
     retry: Retry,
     /// Maximum request body. Default: `limits.body`.
     #[serde(deserialize_with = "size")]
-    #[schemars(schema_with = "schema::bytes")]
+    #[schemars(schema_with = "value_schemas::bytes")]
     max_body: Option<u64>,
     /// The gateway [receives the body](limits.md#buffers), or this much of it, before it chooses a server. Default: none.
     #[serde(deserialize_with = "size")]
-    #[schemars(schema_with = "schema::bytes", transform = schema::within(Route::BUFFER))]
+    #[schemars(schema_with = "value_schemas::bytes", transform = value_schemas::within(Route::BUFFER))]
     request_buffer: Option<u64>,
     /// The maximum part of a response that the gateway buffers while the client is slow. A response that fits frees its
     /// server at once.
     #[serde(deserialize_with = "size")]
     #[schemars(
-        schema_with = "schema::bytes",
-        transform = schema::within(Route::BUFFER),
+        schema_with = "value_schemas::bytes",
+        transform = value_schemas::within(Route::BUFFER),
         extend("default" = MAX_PENDING)
     )]
     response_buffer: Option<u64>,
@@ -177,21 +177,21 @@ pub struct Mirror {
     pub service: String,
     /// Share of the requests in percent, such as `0.5`.
     #[serde(default = "all")]
-    #[schemars(transform = schema::within(Mirror::PERCENT))]
+    #[schemars(transform = value_schemas::within(Mirror::PERCENT))]
     pub percent: f64,
-    /// The gateway does not copy requests with a larger body. A copy leaves when its body is complete.
+    /// The gateway does not copy requests with a larger body. It sends a copy when the body is complete.
     #[serde(default = "mirrored_body", deserialize_with = "size")]
-    #[schemars(schema_with = "schema::bytes", transform = schema::within(Mirror::BODY))]
+    #[schemars(schema_with = "value_schemas::bytes", transform = value_schemas::within(Mirror::BODY))]
     pub max_body: u64,
-    /// Concurrent copies in each worker. The worker drops more, and copies without a response within `timeouts.response`, and all
-    /// that remain when a drain begins.
+    /// Maximum concurrent copies in each worker. The worker drops further copies, copies without a response within
+    /// `timeouts.response`, and all remaining ones when a drain begins.
     #[serde(default = "mirrors")]
-    #[schemars(transform = schema::at_least(1))]
+    #[schemars(transform = value_schemas::at_least(1))]
     pub max_in_flight: usize,
 }
 
 impl Route {
-    /// Each of thousands of clients may fill a buffer.
+    /// The upper limit bounds the memory of thousands of clients that each fill a buffer.
     pub(crate) const BUFFER: RangeInclusive<u64> = LEAST_BUFFER as u64..=256 << 20;
 }
 
@@ -207,7 +207,7 @@ impl Rate {
 
 impl Redirect {
     pub(crate) const STATUSES: [u16; 5] = [301, 302, 303, 307, 308];
-    /// It keeps method and body (RFC 9110 section 15.4.9).
+    /// 308 preserves the method and the body (RFC 9110 section 15.4.9).
     pub(crate) const STATUS: u16 = 308;
 }
 
@@ -228,22 +228,22 @@ fn mirrors() -> usize {
     100
 }
 
-/// The maximum rate of requests; more get 429.
+/// The maximum rate of requests; requests beyond it get 429.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rate {
     /// Requests per period.
-    #[schemars(transform = schema::within(Rate::REQUESTS))]
+    #[schemars(transform = value_schemas::within(Rate::REQUESTS))]
     pub requests: u32,
     /// The period: `requests = 1` and `per = "10s"` is one request in ten seconds.
     #[serde(default = "second", deserialize_with = "duration")]
-    #[schemars(schema_with = "schema::time", transform = schema::at_most(Rate::LONGEST))]
+    #[schemars(schema_with = "value_schemas::time", transform = value_schemas::at_most(Rate::LONGEST))]
     pub per: Duration,
     /// Maximum burst after a pause. Default: `requests`.
     #[serde(default)]
-    #[schemars(transform = schema::within(Rate::REQUESTS))]
+    #[schemars(transform = value_schemas::within(Rate::REQUESTS))]
     pub burst: Option<u32>,
-    /// Whose requests the gateway counts together.
+    /// The clients whose requests share the limit.
     #[serde(default)]
     pub by: RateBy,
 }
@@ -283,7 +283,7 @@ pub struct Redirect {
 #[serde(deny_unknown_fields)]
 pub struct Respond {
     /// The status.
-    #[schemars(transform = schema::within(Respond::STATUSES))]
+    #[schemars(transform = value_schemas::within(Respond::STATUSES))]
     pub status: u16,
     /// The body. Default: the status in words.
     pub body: Option<String>,
@@ -296,13 +296,13 @@ pub struct Respond {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Edits {
-    /// Fields in place of those of the same name; values of `request_headers` may contain
+    /// Fields that replace those of the same name; values of `request_headers` may contain
     /// [variables](configuration.md#variables). Default: none.
     pub set: BTreeMap<String, String>,
-    /// Fields beside those of the same name, as in `set`. Default: none.
+    /// Fields to add to those of the same name; values as in `set`. Default: none.
     pub add: BTreeMap<String, String>,
     /// Names of fields to remove. Default: none.
     #[serde(deserialize_with = "texts")]
-    #[schemars(schema_with = "schema::one_or_many::<String>")]
+    #[schemars(schema_with = "value_schemas::one_or_many::<String>")]
     pub remove: Vec<String>,
 }

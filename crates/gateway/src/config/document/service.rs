@@ -2,10 +2,10 @@
 
 use super::accept::AnswerRule;
 use super::curves::Curves;
-use super::failures::EjectOn;
+use super::eject::Eject;
 use super::limits::OwnLimits;
 use super::listener::RECORD_SIZE;
-use super::schema;
+use super::value_schemas;
 use super::values::{duration, size, text, texts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
@@ -26,7 +26,7 @@ pub struct Service {
     /// `tcp`](tunnels.md#tcp) all `tcp` or all `tls`. The gateway resolves names again when their
     /// TTL ends: [`[dns]`](configuration.md#dns).
     #[serde(deserialize_with = "servers")]
-    #[schemars(schema_with = "schema::servers")]
+    #[schemars(schema_with = "value_schemas::servers")]
     pub servers: Vec<Server>,
     /// The load-balancing algorithm, which each worker applies to its own requests.
     #[serde(default)]
@@ -36,32 +36,32 @@ pub struct Service {
     #[serde(default, deserialize_with = "text")]
     #[schemars(extend("default" = HashOn::default().to_string()))]
     pub hash: Option<HashOn>,
-    /// The name of a [cookie](services.md#sticky-sessions) that the gateway sets to lead a client back to its server. Default:
-    /// none.
+    /// The name of a [cookie](services.md#sticky-sessions) that the gateway sets to send a client back to its server.
+    /// Default: none.
     #[serde(default)]
     pub sticky: Option<String>,
-    /// Takes a failing server out for a while. Each worker watches for itself.
+    /// Stops requests to a failing server for a while. Each worker counts failures separately.
     #[serde(default)]
     pub eject: Eject,
     /// Probes servers periodically. A server that is down gets no requests; when all are down, the response is `503 no_server`.
     /// Without the table there are no probes.
     #[serde(default)]
     pub health: Option<Health>,
-    /// Connections to each server, idle ones included (HTTP client libraries call it `maxSockets`), for all workers together: a
-    /// worker hands an idle connection to another whose requests wait. A request whose server has none left goes to another
-    /// server, or waits. Default: no limit.
+    /// Maximum connections to each server, including idle ones, across all workers (`maxSockets` in HTTP client
+    /// libraries). A worker passes an idle connection to another one whose requests wait. A request whose server is at
+    /// the limit goes to another server, or waits. Default: no limit.
     #[serde(default)]
-    #[schemars(transform = schema::within(Service::CONNECTIONS))]
+    #[schemars(transform = value_schemas::within(Service::CONNECTIONS))]
     pub max_connections: Option<usize>,
-    /// With `max_connections`: requests that may wait in each worker; more get `503 queue_full`, and those that wait longer than
-    /// `timeouts.queue` get `503 queue_timeout`.
+    /// With `max_connections`: maximum waiting requests in each worker; more get `503 queue_full`, and those that wait
+    /// longer than `timeouts.queue` get `503 queue_timeout`.
     #[serde(default)]
     #[schemars(extend("default" = Service::MAX_WAITING))]
     pub max_waiting: Option<usize>,
     /// Retries per hundred requests in each worker; a burst of a hundred is allowed, as when a server closes all its idle
     /// connections.
     #[serde(default = "retry_percent")]
-    #[schemars(transform = schema::within(Service::RETRY_PERCENT))]
+    #[schemars(transform = value_schemas::within(Service::RETRY_PERCENT))]
     pub retry_percent: u32,
     /// Begins each connection with a PROXY protocol header about the client, before TLS. Such a connection serves one client
     /// only, so there is no pool. Default: none.
@@ -73,12 +73,12 @@ pub struct Service {
     pub http2: bool,
     /// [Repairs of responses](http.md#repairs-of-responses), not with `http2`. Default: none.
     #[serde(default, deserialize_with = "texts")]
-    #[schemars(schema_with = "schema::one_or_many::<AnswerRule>")]
+    #[schemars(schema_with = "value_schemas::one_or_many::<AnswerRule>")]
     pub accept: Vec<AnswerRule>,
-    /// Limits of its servers' responses.
+    /// Limits of the servers' responses.
     #[serde(default)]
     pub limits: OwnLimits,
-    /// Idle connections, beside `timeouts.pooled`; not with `proxy_protocol`.
+    /// Limits of idle connections, besides `timeouts.pooled`; not with `proxy_protocol`.
     #[serde(default)]
     pub pool: Pool,
     /// TLS towards the servers, with `https` or `tls`.
@@ -102,11 +102,11 @@ pub enum ProxyProtocol {
 pub struct Server {
     /// The server's URL. `unix:` is a cleartext Unix socket.
     #[serde(deserialize_with = "place", serialize_with = "url")]
-    #[schemars(schema_with = "schema::place")]
+    #[schemars(schema_with = "value_schemas::place")]
     pub url: Place,
     /// Share of the requests relative to the other servers'; 0: none, until a weight is set at run time.
     #[serde(default = "one")]
-    #[schemars(transform = schema::within(Server::WEIGHT))]
+    #[schemars(transform = value_schemas::within(Server::WEIGHT))]
     pub weight: u32,
     /// Gets requests only while no other server is available.
     #[serde(default)]
@@ -124,7 +124,7 @@ pub enum Balance {
     LeastInFlight,
     /// The less busy of two servers drawn by weight.
     TwoChoices,
-    /// The same server for the same `hash`; a server that leaves moves only its own share.
+    /// The same server for the same `hash`; when a server leaves, only its own share moves.
     Hash,
 }
 
@@ -140,75 +140,42 @@ pub enum HashOn {
     Cookie(String),
 }
 
-/// When a server that fails gets no requests for a while. Each worker watches for itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Eject {
-    /// The failures that count; besides those with a name, statuses. Without statuses, the default of nginx and HAProxy,
-    /// [a server that responds with errors](services.md#servers-that-respond-with-errors) keeps its requests. `"connect"`: no
-    /// connection or handshake. `"timeout"`: no response in time, or a response that stalls. `"invalid"`: a truncated response,
-    /// or one that is not HTTP.
-    #[schemars(extend("default" = EjectOn::default().written()))]
-    pub on: EjectOn,
-    /// Consecutive failures that eject a server; 0: no such limit. After its return one failure is enough.
-    pub failures: u32,
-    /// The share of failures within `window` that ejects a server, such as one that fails half of its requests and never five in
-    /// a row. Default: none.
-    #[schemars(transform = schema::within(Eject::PERCENT))]
-    pub percent: Option<u32>,
-    /// The period of that share; it starts with a failure.
-    #[serde(deserialize_with = "duration")]
-    #[schemars(schema_with = "schema::time", extend("default" = Eject::default().window()))]
-    pub window: Option<Duration>,
-    /// Minimum requests in that period for the share to count.
-    #[schemars(transform = schema::at_least(1), extend("default" = Eject::default().min_requests()))]
-    pub min_requests: Option<u32>,
-    /// Duration of an ejection; doubles with each consecutive one, up to 5 minutes.
-    #[serde(deserialize_with = "duration", rename = "for")]
-    #[schemars(schema_with = "schema::time")]
-    pub period: Duration,
-    /// After its return the server's share grows from a tenth to the whole over this time.
-    #[serde(deserialize_with = "duration")]
-    #[schemars(schema_with = "schema::time")]
-    pub slow_return: Duration,
-}
-
 /// Health checks. A server whose checks fail gets no requests.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Health {
-    /// The path of a GET request, by HTTP/2 with `http2`; without it and `grpc` the check is a connection, with TLS a handshake.
-    /// Default: none.
+    /// The path of a GET request, sent by HTTP/2 with `http2`. Without `path` and `grpc`, the check opens a connection
+    /// and, with TLS, completes a handshake. Default: none.
     pub path: Option<String>,
-    /// With `http2`, instead of `path`: the service to ask about by the
-    /// [gRPC health checking protocol](services.md#grpc-health-checks); `""` is the whole server. Default: none.
+    /// With `http2`, instead of `path`: the service to query by the [gRPC health checking
+    /// protocol](services.md#grpc-health-checks); `""` queries the whole server. Default: none.
     pub grpc: Option<String>,
     /// With `path` or `grpc`: the check's `Host`, with HTTP/2 its `:authority`. Default: the server's.
     pub host: Option<String>,
     /// With `path`: statuses of a healthy server.
     #[serde(deserialize_with = "texts")]
     #[schemars(
-        schema_with = "schema::one_or_many::<Statuses>",
+        schema_with = "value_schemas::one_or_many::<Statuses>",
         extend("default" = Health::default().status.iter().map(ToString::to_string).collect::<Vec<_>>())
     )]
     pub status: Vec<Statuses>,
-    /// From the end of a check to the next.
+    /// Time from the end of a check to the next check.
     #[serde(deserialize_with = "duration")]
-    #[schemars(schema_with = "schema::time")]
+    #[schemars(schema_with = "value_schemas::time")]
     pub every: Duration,
-    /// For a whole check.
+    /// Timeout of a whole check.
     #[serde(deserialize_with = "duration")]
-    #[schemars(schema_with = "schema::time")]
+    #[schemars(schema_with = "value_schemas::time")]
     pub timeout: Duration,
     /// Consecutive passed checks that bring a server up.
-    #[schemars(transform = schema::at_least(1))]
+    #[schemars(transform = value_schemas::at_least(1))]
     pub rise: u32,
     /// Consecutive failed checks that take a server down.
-    #[schemars(transform = schema::at_least(1))]
+    #[schemars(transform = value_schemas::at_least(1))]
     pub fall: u32,
 }
 
-/// Statuses from one to another.
+/// A range of statuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statuses {
     first: u16,
@@ -216,7 +183,7 @@ pub struct Statuses {
 }
 
 impl Health {
-    /// The length of a service's name for `grpc`, in bytes.
+    /// The maximum length of a service's name for `grpc`, in bytes.
     pub(crate) const MOST_NAME: usize = 256;
 
     /// Whether a server that responds with this status is healthy.
@@ -267,17 +234,18 @@ impl FromStr for Statuses {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Pool {
-    /// Idle connections to a server in each worker; the worker closes others after their response.
+    /// Maximum idle connections to a server in each worker; the worker closes further ones after their response.
     pub max_idle: u32,
-    /// Requests per connection; each connection gets up to a tenth less, so that not all close at once. Default: no limit.
+    /// Maximum requests per connection; each connection gets up to a tenth less, so that they do not all close at once.
+    /// Default: no limit.
     pub max_requests: Option<u32>,
-    /// Maximum age of a connection that gets new requests, shortened by up to a tenth for the same reason. Default: no limit.
+    /// Maximum age of a connection that gets new requests, shortened by up to a tenth, too. Default: no limit.
     #[serde(deserialize_with = "duration")]
-    #[schemars(schema_with = "schema::time")]
+    #[schemars(schema_with = "value_schemas::time")]
     pub max_age: Option<Duration>,
-    /// With `http2`: requests in flight on one connection; the server may allow fewer. Near the limit, the worker opens another
-    /// connection.
-    #[schemars(transform = schema::within(Pool::STREAMS), extend("default" = Pool::default().max_streams()))]
+    /// With `http2`: maximum requests in flight on one connection; the server may allow fewer. Near the limit, the
+    /// worker opens another connection.
+    #[schemars(transform = value_schemas::within(Pool::STREAMS), extend("default" = Pool::default().max_streams()))]
     pub max_streams: Option<u32>,
 }
 
@@ -290,7 +258,7 @@ impl Pool {
 }
 
 impl Server {
-    /// A server with the usual share.
+    /// A server with the default weight.
     pub fn new(url: Place) -> Self {
         Self { url, weight: one(), backup: false }
     }
@@ -300,14 +268,11 @@ impl Server {
     pub(crate) const WEIGHT: RangeInclusive<u64> = 0..=1000;
 }
 
-impl Eject {
-    pub(crate) const PERCENT: RangeInclusive<u64> = 1..=100;
-}
-
 impl Service {
     pub(crate) const CONNECTIONS: RangeInclusive<u64> = 1..=1_000_000;
     pub(crate) const RETRY_PERCENT: RangeInclusive<u64> = 0..=100;
-    /// A second's requests of a busy worker: what waits longer is seldom wanted any more.
+    /// About the requests that a busy worker handles per second: clients seldom still want a response after a longer
+    /// wait.
     pub(crate) const MAX_WAITING: usize = 1000;
 
     /// A service of these servers, with the defaults.
@@ -332,34 +297,10 @@ impl Service {
     }
 }
 
-impl Eject {
-    pub(crate) fn window(&self) -> Duration {
-        self.window.unwrap_or(Duration::from_secs(10))
-    }
-
-    pub(crate) fn min_requests(&self) -> u32 {
-        self.min_requests.unwrap_or(20)
-    }
-}
-
-impl Default for Eject {
-    fn default() -> Self {
-        // A restart of a server takes seconds.
-        Self {
-            on: EjectOn::default(),
-            failures: 5,
-            percent: None,
-            window: None,
-            min_requests: None,
-            period: Duration::from_secs(10),
-            slow_return: Duration::from_secs(10),
-        }
-    }
-}
-
 impl Default for Pool {
     fn default() -> Self {
-        // The requests in flight of a busy worker. Each connection takes a descriptor and a few KiB in the kernel.
+        // About as many as a busy worker's requests in flight. Each connection takes a descriptor and a few KiB in the
+        // kernel.
         Self { max_idle: 1024, max_requests: None, max_age: None, max_streams: None }
     }
 }
@@ -417,49 +358,50 @@ fn servers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Server>, D:
     }
 }
 
-/// TLS towards servers. It is verified, and sessions are resumed, unless the settings say otherwise.
+/// TLS to the servers. By default, the gateway verifies certificates and resumes sessions.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServiceTls {
     /// Trusted CAs (PEM). Default: the system's.
-    #[schemars(schema_with = "schema::path")]
+    #[schemars(schema_with = "value_schemas::path")]
     pub ca: Option<PathBuf>,
     /// Skips verification, with a warning; for tests.
     pub insecure: bool,
     /// The name to verify and to send as SNI. Default: the host of the URL.
     pub name: Option<String>,
     /// The gateway's client certificate (PEM), with `key`. Default: none.
-    #[schemars(schema_with = "schema::path")]
+    #[schemars(schema_with = "value_schemas::path")]
     pub certificate: Option<PathBuf>,
-    /// Its private key (PEM). Default: none.
-    #[schemars(schema_with = "schema::path")]
+    /// The private key of `certificate` (PEM). Default: none.
+    #[schemars(schema_with = "value_schemas::path")]
     pub key: Option<PathBuf>,
     /// Offered versions.
     #[serde(deserialize_with = "texts")]
-    #[schemars(schema_with = "schema::versions", extend("default" = Version::ALL.map(Version::name)))]
+    #[schemars(schema_with = "value_schemas::versions", extend("default" = Version::ALL.map(Version::name)))]
     pub versions: Vec<Version>,
     /// Offered suites, most preferred first. Default: all.
     #[serde(deserialize_with = "texts")]
-    #[schemars(schema_with = "schema::suites")]
+    #[schemars(schema_with = "value_schemas::suites")]
     pub suites: Vec<Suite>,
     /// Offered groups, most preferred first.
     #[serde(deserialize_with = "texts")]
-    #[schemars(schema_with = "schema::groups", extend("default" = Group::DEFAULT.map(Group::name)))]
+    #[schemars(schema_with = "value_schemas::groups", extend("default" = Group::DEFAULT.map(Group::name)))]
     pub groups: Vec<Group>,
-    /// The implementation of X25519 and of signatures with the gateway's client certificate, as of a listener.
+    /// The implementation of X25519 and of signatures with the gateway's client certificate, as `tls.curves` of a
+    /// listener.
     pub curves: Curves,
-    /// Maximum plaintext of a TLS record, as of a listener, for bytes sent to the servers.
+    /// Maximum plaintext of a TLS record sent to the servers, as `tls.record_size` of a listener.
     #[serde(deserialize_with = "size")]
     #[schemars(
-        schema_with = "schema::bytes",
-        transform = schema::within(RECORD_SIZE),
+        schema_with = "value_schemas::bytes",
+        transform = value_schemas::within(RECORD_SIZE),
         extend("default" = RECORD_SIZE.end())
     )]
     pub record_size: Option<u64>,
 }
 
 impl ServiceTls {
-    /// Whether anything is set.
+    /// Whether any key is set.
     pub(crate) fn is_set(&self) -> bool {
         let Self { ca, insecure, name, certificate, key, versions, suites, groups, curves, record_size } =
             self;

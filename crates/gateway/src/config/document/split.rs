@@ -1,7 +1,7 @@
 //! The service of a route, or several that share its requests.
 
 use super::Edits;
-use super::schema;
+use super::value_schemas;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de::Error};
 use std::borrow::Cow;
@@ -24,18 +24,18 @@ pub struct Share {
     /// The service's name. Default: none, with `status`.
     #[serde(default)]
     pub name: Option<String>,
-    /// In place of a service: these requests get a response with this status. Default: none.
+    /// Responds with this status, instead of forwarding the requests to a service. Default: none.
     #[serde(default)]
-    #[schemars(transform = schema::within(Share::STATUSES))]
+    #[schemars(transform = value_schemas::within(Share::STATUSES))]
     pub status: Option<u16>,
-    /// Its part of the requests relative to the other shares; 0: none.
+    /// The share's part of the requests, relative to the other shares; 0: none.
     #[serde(default = "one")]
-    #[schemars(transform = schema::within(Share::WEIGHT))]
+    #[schemars(transform = value_schemas::within(Share::WEIGHT))]
     pub weight: u32,
-    /// Changes to the fields of its requests, after those of the route.
+    /// Changes to the fields of the share's requests, after those of the route.
     #[serde(default)]
     pub request_headers: Edits,
-    /// Changes to the fields of its responses, after those of the route.
+    /// Changes to the fields of the share's responses, after those of the route.
     #[serde(default)]
     pub response_headers: Edits,
 }
@@ -51,7 +51,7 @@ impl From<&str> for Target {
     }
 }
 
-/// As `v1`, or `v1 90, v2 10`.
+/// Writes `v1`, or `v1 90, v2 10`.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

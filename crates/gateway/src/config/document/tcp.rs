@@ -1,6 +1,6 @@
 //! Listeners for protocols other than HTTP.
 
-use super::schema;
+use super::value_schemas;
 use super::values::duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,8 +13,8 @@ pub struct Tcp {
     /// The name of a service whose servers are `tcp`, `tls` or `unix`. The gateway connects to one of them as soon as a client
     /// has connected and, with `tls`, finished its handshake.
     pub service: String,
-    /// Without a byte in either direction. Default: `tunnel` of `[timeouts]`.
+    /// Maximum time without a byte in either direction. Default: `tunnel` of `[timeouts]`.
     #[serde(default, deserialize_with = "duration")]
-    #[schemars(schema_with = "schema::time")]
+    #[schemars(schema_with = "value_schemas::time")]
     pub idle: Option<Duration>,
 }

@@ -24,7 +24,7 @@ where
     texts.iter().map(|text| text.parse().map_err(D::Error::custom)).collect()
 }
 
-/// As [`texts`], for a list that differs from its default even if it is empty.
+/// As [`texts`], for a key whose empty list differs from a missing key.
 pub(super) fn some_texts<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
 where
     D: Deserializer<'de>,
@@ -43,7 +43,7 @@ where
         toml::Value::String(text) => text,
         other => other.to_string(),
     };
-    // A number needs quotes for its unit.
+    // Accepts a bare number, so that the error can suggest a unit.
     parse_duration(&text).map(R::from).ok_or_else(|| {
         let meant = with_unit(&text).map(|meant| format!("; did you mean \"{meant}\"?")).unwrap_or_default();
         D::Error::custom(format!(
@@ -52,7 +52,7 @@ where
     })
 }
 
-/// A duration without its unit, or with another word for it.
+/// The intended duration of a text without a unit, or with another word for the unit.
 fn with_unit(text: &str) -> Option<String> {
     let (number, unit) = number_and_unit(text)?;
     let unit = match unit.to_ascii_lowercase().as_str() {
@@ -129,7 +129,7 @@ fn in_largest(value: u64, units: &[(&str, u64)]) -> String {
 fn parse_duration(text: &str) -> Option<Duration> {
     let (number, unit) = number_and_unit(text)?;
     let (_, milliseconds) = UNITS_OF_TIME.iter().find(|(known, _)| *known == unit)?;
-    // A year, as a bound that the timers can hold.
+    // At most a year, which the timers can represent.
     let seconds = number * (*milliseconds as f64 / 1000.0);
     (seconds > 0.0 && seconds <= 365.0 * 86_400.0).then(|| Duration::from_secs_f64(seconds))
 }

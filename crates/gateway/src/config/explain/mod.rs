@@ -1,4 +1,4 @@
-//! The effective configuration as text, for people.
+//! A description of the effective configuration, for people.
 
 mod routes;
 mod services;
@@ -14,7 +14,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use weir_http1::Limits;
 
 impl Checked {
-    /// Describes listeners, routes, services and limits in a table for people.
+    /// Describes listeners, routes, services and limits in tables for people.
     pub fn explain(&self) -> String {
         let mut text = String::new();
         // Writing to a string does not fail.
@@ -26,7 +26,7 @@ impl Checked {
 fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
     let Snapshot {
         limits: general,
-        // Those of the files are in `checked`.
+        // Explained from `checked`, which has the certificates of the files.
         certificates: _,
         listeners,
         services,

@@ -1,4 +1,4 @@
-//! The TLS settings in force, and hints about expensive ones.
+//! The effective TLS settings, and hints about expensive ones.
 
 use crate::config::Checked;
 use crate::config::document::{ClientCertificates, Curves, ListenerTls, Service, ServiceTls};
@@ -51,7 +51,7 @@ struct Section {
     hints: Vec<String>,
 }
 
-/// Writes words behind a label, in lines of at most 100 columns.
+/// Writes a label and a text, in lines of at most 100 columns.
 fn write_wrapped(out: &mut String, label: &str, text: &str) -> fmt::Result {
     write!(out, "{label}")?;
     let mut column = label.len();
@@ -114,7 +114,8 @@ impl Section {
         self.settings.push(("versions", words(versions.iter().map(|version| version.name()).collect())));
         self.settings.push(("groups", words(groups.iter().map(|group| group.name()).collect())));
         self.settings.push(("suites", words(suites.iter().map(|suite| suite.name()).collect())));
-        // The hybrid group is worth its cost: it protects traffic that is recorded today from future quantum computers.
+        // No hint about the hybrid group: it is worth its cost, since it protects recorded traffic from future quantum
+        // computers.
         if let Some(first @ (Group::P256 | Group::P384)) = groups.first() {
             self.hints.push(format!("groups: `x25519` first takes less CPU time than `{}`", first.name()));
         }
@@ -147,7 +148,7 @@ impl Section {
 
 const LARGEST_RECORD: u64 = 16_384;
 
-/// The curves, and the savings of Weir's own.
+/// The curves setting, and the CPU time that Weir's own curves save.
 fn in_words(curves: Curves) -> String {
     let name = weir_tls::Curves::from(curves).name();
     let saved = match curves {
@@ -171,7 +172,8 @@ fn client_certificates(tls: &ListenerTls) -> &'static str {
     }
 }
 
-/// A hint about a certificate with an expensive key, unless all its names are `cheap`: those with a cheap key.
+/// A hint about a certificate with an expensive key, unless all its names are in `cheap`, the names of certificates
+/// with a cheap key.
 fn certificate_hint(certificate: &Presented, cheap: &HashSet<&str>) -> Option<String> {
     let hint = expensive_key(certificate.key)?;
     let origin = &certificate.origin;

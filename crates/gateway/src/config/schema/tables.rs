@@ -8,12 +8,12 @@ use toml::Table as Toml;
 
 /// A table of the configuration file.
 pub(in crate::config) struct Table<'a> {
-    /// Its keys, in the order of the parser.
+    /// The keys, in the order of the parser.
     pub(in crate::config) keys: Vec<String>,
     pub(in crate::config) schema: &'a Value,
 }
 
-/// A part of the way to a table.
+/// A component of a table's path.
 #[derive(Clone)]
 enum Step {
     Key(String),
@@ -23,7 +23,7 @@ enum Step {
     Item,
 }
 
-/// All tables by their path, such as `listener.*.tls`; that of the file is empty.
+/// All tables by their path, such as `listener.*.tls`; the path of the file itself is empty.
 pub(in crate::config) fn tables(schema: &Value) -> BTreeMap<String, Table<'_>> {
     let mut tables = BTreeMap::new();
     find(schema, &[], &mut tables);
@@ -43,7 +43,7 @@ fn find<'a>(schema: &'a Value, steps: &[Step], tables: &mut BTreeMap<String, Tab
             find(value, &with(Step::Key(key.clone())), tables);
         }
     }
-    // Of a table and a list of such tables, the table is enough.
+    // A key may accept a table or a list of such tables; visiting the table suffices.
     if let Some(choices) = schema["anyOf"].as_array() {
         choices
             .iter()
@@ -58,7 +58,7 @@ fn find<'a>(schema: &'a Value, steps: &[Step], tables: &mut BTreeMap<String, Tab
     }
 }
 
-/// The keys of a table, as the parser lists them in the error about a key without a name.
+/// The keys of a table, from the parser's error about an empty key.
 fn parsed_keys(steps: &[Step]) -> Vec<String> {
     let mut value = toml::Value::Table(Toml::from_iter([(String::new(), 0.into())]));
     for step in steps.iter().rev() {
@@ -76,7 +76,7 @@ fn parsed_keys(steps: &[Step]) -> Vec<String> {
     let (_, listed) = message.split_once("unknown field ``, expected ").expect(&message);
     let listed = listed.lines().next().unwrap_or_default();
     let listed = listed.split('`').skip(1).step_by(2).map(str::to_owned);
-    // The text of the file has two keys that are gone when it is parsed.
+    // The loader removes these two keys before the file is converted.
     let of_text = if steps.is_empty() { &["include", "defaults"][..] } else { &[] };
     of_text.iter().map(|key| (*key).to_owned()).chain(listed).collect()
 }

@@ -35,8 +35,8 @@ fn the_schema_has_exactly_the_keys_of_the_parser() {
     assert!(keys > 200, "{keys}");
 }
 
-/// Each key has a text, and either is required, or has one default: a value from the code, or words. A table that is left out
-/// has those of its keys.
+/// Each key has a description, and is either required or has one default: a value from the code, or words. An omitted
+/// table has the defaults of its keys.
 #[test]
 fn every_key_is_described() {
     let schema = described();
@@ -78,7 +78,7 @@ fn every_default_is_a_valid_value() {
     assert!(count > 50, "{count}");
 }
 
-/// The names of values that are no enum of the parser.
+/// Covers the names of values that the parser does not read as an enum.
 #[test]
 fn every_listed_name_is_parsed() {
     let schema = described();
@@ -106,7 +106,7 @@ fn every_listed_name_is_parsed() {
     }
 }
 
-/// All TOML of the repository that the parser takes for a configuration.
+/// Covers all TOML of the repository that the parser accepts as a configuration.
 #[test]
 fn the_schema_accepts_the_examples_of_the_repository() {
     let validator = validator();
@@ -230,7 +230,7 @@ fn the_schema_rejects_what_the_parser_rejects() {
     }
 }
 
-/// Ranges are checked when a file is compiled.
+/// The parser accepts these numbers: their ranges are checked by the compilation.
 #[test]
 fn the_schema_rejects_numbers_outside_of_their_range() {
     let validator = validator();

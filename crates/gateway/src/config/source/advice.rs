@@ -1,4 +1,4 @@
-//! TOML parser messages for operators who know YAML, JSON, or the files of nginx and HAProxy.
+//! Advice on TOML errors for operators who are used to YAML, JSON, or the files of nginx and HAProxy.
 
 use crate::config::document::Config;
 use std::iter;
@@ -60,13 +60,13 @@ fn is_word(value: &str) -> bool {
 /// The message for a value of the wrong type, or for an unknown key.
 pub(super) fn of_value(table: &DeTable<'_>, key: &str, error: &Error) -> String {
     let message = message_of(error);
-    // If a table is written in place of a list, the parser reports its first entry.
+    // For a table in place of a list, the parser reports its first entry.
     let key = key.strip_suffix(".0").unwrap_or(key);
     let (parent, own) = key.rsplit_once('.').unwrap_or(("", key));
     let top = key.split('.').next().unwrap_or_default();
     let value = table.get(top).map(Spanned::get_ref);
     if error.message().starts_with("unknown field") {
-        // A value with a parser of its own reports its fields by the key of the whole.
+        // A value with its own parser reports errors in its fields under the key of the whole value.
         let is_own = error.message().starts_with(&format!("unknown field `{own}`"));
         return match of_top_level(parent, own).filter(|_| is_own) {
             Some(next) => format!("unknown field `{own}` here; {next}"),
@@ -92,7 +92,7 @@ pub(super) fn of_value(table: &DeTable<'_>, key: &str, error: &Error) -> String 
     format!("{message}; {next}")
 }
 
-/// The right place of a key that is valid at the top level alone.
+/// Advice for a key that is valid only at the top level.
 fn of_top_level(parent: &str, own: &str) -> Option<String> {
     if parent.is_empty() || !top_level().any(|known| known == own) {
         return None;

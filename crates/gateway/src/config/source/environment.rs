@@ -1,5 +1,5 @@
-//! Environment variables in values: `${NAME}` and `${NAME:-default}`. They are replaced in strings after parsing, so
-//! that no value can add keys.
+//! Environment variables in values: `${NAME}` and `${NAME:-default}`. Replacing them in strings after parsing prevents
+//! a value from adding keys.
 
 use super::Variables;
 use toml::de::{DeTable, DeValue};
@@ -10,7 +10,7 @@ pub(super) fn substitute(
     variables: Variables<'_>,
     fault: &mut dyn FnMut(usize, String, String),
 ) {
-    // Keys do not change, so their places in the map stay the same.
+    // Only values change: the order of the map does not.
     for (key, value) in table.iter_mut() {
         in_value(value.get_mut(), key.get_ref(), key.span().start, variables, fault);
     }
@@ -44,7 +44,7 @@ fn in_value(
     }
 }
 
-/// A text with its variables replaced; `$${` becomes `${`. Errors: a variable is invalid, or not set.
+/// Replaces the variables of a text; `$${` becomes `${`. Errors: a variable is invalid, or not set.
 fn expanded(text: &str, variables: Variables<'_>) -> Result<String, String> {
     let mut expanded = String::new();
     let mut rest = text;
@@ -115,7 +115,7 @@ mod tests {
             ("$${HOST}", Ok("${HOST}")),
             ("$$${HOST}", Ok("$${HOST}")),
             ("$HOST {host} $", Ok("$HOST {host} $")),
-            // Values of variables are not expanded again.
+            // The value of a variable is not expanded again.
             ("${QUOTE}", Ok("\"\nworkers = 0 ${HOST}")),
             ("a ${NONE} b", Err("the environment variable `NONE` is not set")),
             ("${host", Err("missing `}` behind `${host`")),

@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 /// The files that the configuration file includes, sorted.
 pub(super) fn of(texts: &Texts, variables: Variables<'_>, findings: &mut Findings) -> Vec<PathBuf> {
     let Some(Text { path: own, text, .. }) = texts.0.first() else { return Vec::new() };
-    // Parsing a large file takes a while. A key without escapes is found as it is.
+    // Avoids parsing a large file just for this key: a text without `include` contains the key only if it is escaped.
     if !text.contains("include") && !text.contains('\\') {
         return Vec::new();
     }
@@ -118,7 +118,7 @@ fn fits(pattern: &[u8], name: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// A file whose text has no `include` is not parsed for it; a key in TOML may be quoted, and escaped.
+    /// A file without `include` in its text is not parsed for the key, but a TOML key may be quoted and escaped.
     #[test]
     fn each_spelling_of_the_key_is_found() {
         let directory = tempfile::tempdir().unwrap();

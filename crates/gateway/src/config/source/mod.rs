@@ -1,36 +1,26 @@
-//! The source of a configuration: its file and the included ones, with environment variables replaced, as one document.
+//! The source of a configuration: its file and the included ones, merged into one document, with environment variables
+//! replaced.
 
 mod advice;
-mod defaults;
+mod defaults_table;
 mod environment;
 mod include;
 mod paths;
+mod texts;
 mod typed;
 
+pub(crate) use texts::Texts;
 pub(super) use typed::config;
 
 use super::finding::{Findings, Location};
 use std::ffi::OsString;
-use std::fs;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use texts::Text;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-use weir_toml::{line_at, offset_of};
+use weir_toml::offset_of;
 
-/// The configuration file and the included files, in order.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Texts(Vec<Text>);
-
-#[derive(Clone, Debug)]
-struct Text {
-    path: PathBuf,
-    text: String,
-    /// The offset of the first byte among all texts.
-    start: usize,
-}
-
-/// The merged contents of all texts. Spans count through all of them.
+/// The merged contents of all texts. Spans are offsets into their concatenation.
 #[derive(Debug)]
 pub(crate) struct Document<'a> {
     texts: &'a Texts,
@@ -44,72 +34,9 @@ fn of_environment(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
-impl Texts {
-    /// Reads a configuration file and the files that it includes.
-    pub(crate) fn read(path: &Path, findings: &mut Findings) -> Self {
-        let mut texts = Self::default();
-        texts.add(path, findings);
-        for included in include::of(&texts, &of_environment, findings) {
-            texts.add(&included, findings);
-        }
-        texts
-    }
-
-    fn add(&mut self, path: &Path, findings: &mut Findings) {
-        // A gap of one, so that the end of a file and the beginning of the next have different offsets.
-        let start = self.0.last().map_or(0, |last| last.start + last.text.len() + 1);
-        match fs::read_to_string(path) {
-            Ok(text) => self.0.push(Text { path: path.to_owned(), text, start }),
-            Err(error) => {
-                let location = Location { file: path.display().to_string(), line: None };
-                findings.fault_at(location, "", format!("cannot read: {error}"));
-            }
-        }
-    }
-
-    /// The file and line of an offset.
-    fn at(&self, offset: usize) -> Location {
-        match self.0.iter().rev().find(|text| text.start <= offset) {
-            Some(Text { path, text, start }) => {
-                Location { file: path.display().to_string(), line: Some(line_at(text, offset - start)) }
-            }
-            None => Location { file: String::new(), line: None },
-        }
-    }
-
-    /// The line with this offset.
-    fn line(&self, offset: usize) -> &str {
-        let text = self.0.iter().rev().find(|text| text.start <= offset);
-        let line =
-            text.and_then(|Text { text, start, .. }| text.lines().nth(line_at(text, offset - start) - 1));
-        line.unwrap_or_default()
-    }
-
-    /// The files and their texts.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Path, &str)> {
-        self.0.iter().map(|text| (text.path.as_path(), text.text.as_str()))
-    }
-
-    /// The configuration file.
-    pub(crate) fn path(&self) -> Option<&Path> {
-        self.0.first().map(|text| text.path.as_path())
-    }
-}
-
-impl From<&[(&str, &str)]> for Texts {
-    fn from(files: &[(&str, &str)]) -> Self {
-        let mut texts = Self::default();
-        for (path, text) in files {
-            let start = texts.0.last().map_or(0, |last| last.start + last.text.len() + 1);
-            texts.0.push(Text { path: path.into(), text: (*text).to_owned(), start });
-        }
-        texts
-    }
-}
-
 impl<'a> Document<'a> {
-    /// Parses and merges all files. Returns `None` if there is none, or one is not valid TOML: the merge would be
-    /// incomplete.
+    /// Parses and merges all files. Returns `None` if there is no file, or one is not valid TOML, since the document
+    /// would be incomplete.
     pub(crate) fn of(texts: &'a Texts, findings: &mut Findings) -> Option<Self> {
         Self::with(texts, &of_environment, findings)
     }
@@ -143,7 +70,7 @@ impl<'a> Document<'a> {
             }
             document.merge(table, findings);
         }
-        defaults::apply(&mut document.table);
+        defaults_table::apply(&mut document.table);
         is_whole.then_some(document)
     }
 
@@ -184,7 +111,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The place of a key, or of the innermost table that should have it.
+    /// The location of a key, or of the innermost table that should contain it.
     pub(crate) fn locate(&self, key: &str) -> Location {
         let mut places = std::iter::successors(Some(key), |key| Some(key.rsplit_once('.')?.0));
         match places.find_map(|key| offset_of(&self.table, key)) {

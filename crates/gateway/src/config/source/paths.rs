@@ -39,8 +39,8 @@ fn in_table(table: &mut DeTable<'_>, keys: &str, directory: &Path) {
 fn in_value(value: &mut DeValue<'_>, keys: Option<&str>, directory: &Path) {
     match (value, keys) {
         (DeValue::String(path), None) => {
-            // `-` is stdout. Paths below a directory that is not UTF-8 remain relative to the working directory, where
-            // the files are missing.
+            // `-` is stdout. If the directory is not UTF-8, paths remain relative to the working directory, and opening
+            // the files usually fails.
             if path != "-"
                 && let Ok(joined) = directory.join(&**path).into_os_string().into_string()
             {
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// Every path of the document is in the list, so none is relative to the working directory.
+    /// Every path key of the document is in the list; a missing one would be relative to the working directory.
     #[test]
     fn no_path_of_the_document_is_left_out() {
         let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config/document");

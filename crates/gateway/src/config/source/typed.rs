@@ -1,5 +1,4 @@
-//! Conversion of a document to typed settings. It reports every wrong key and leaves it out, in order to check the
-//! others.
+//! Conversion of a document to typed settings. It reports every wrong key and removes it, in order to check the others.
 
 use super::{Document, advice};
 use crate::config::document::{Config, RouteDefaults};
@@ -9,12 +8,12 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 use weir_toml::key_at;
 
-/// The keys that were left out because they are wrong: errors that only follow from that are not reported.
+/// The keys that were removed because they are wrong. Errors that only follow from the removal are not reported.
 #[derive(Debug, Default)]
 pub(crate) struct Doubts(Vec<String>);
 
 impl Doubts {
-    /// Whether a finding may follow from a key that was left out.
+    /// Whether a finding may follow from a removed key.
     pub(crate) fn cover(&self, finding: &Finding) -> bool {
         let is_about = |part: &String| {
             finding
@@ -26,7 +25,7 @@ impl Doubts {
     }
 }
 
-/// The settings, and the keys that were left out. Returns `None` if a fault prevents further checks.
+/// The settings, and the removed keys. Returns `None` if a fault prevents further checks.
 pub(crate) fn config(document: &Document<'_>, findings: &mut Findings) -> Option<(Config, Doubts)> {
     let mut doubts = Doubts::default();
     if let Some(DeValue::Table(defaults)) = document.table.get("defaults").map(Spanned::get_ref) {
@@ -41,10 +40,10 @@ pub(crate) fn config(document: &Document<'_>, findings: &mut Findings) -> Option
     Some((config, doubts))
 }
 
-/// The maximum number of wrong keys to report, as each takes another pass.
+/// The maximum number of wrong keys to report, since each takes another pass.
 const MOST: usize = 50;
 
-/// The settings in a copy of a table, which each pass consumes.
+/// Converts a table to settings. Each pass consumes a copy, without the keys that earlier passes found wrong.
 fn collected<'a, T: DeserializeOwned>(
     document: &Document<'_>,
     copy: impl Fn() -> DeTable<'a>,
@@ -67,7 +66,7 @@ fn collected<'a, T: DeserializeOwned>(
         let parts: Vec<_> = key.splitn(3, '.').take(2).collect();
         let part = parts.join(".");
         if error.message().starts_with("missing field") && doubts.0.contains(&part) {
-            // The field is missing because an earlier pass left it out.
+            // The field is missing because an earlier pass removed it.
             return None;
         }
         let why = advice::of_value(&document.table, &key, &error);
@@ -84,7 +83,7 @@ fn collected<'a, T: DeserializeOwned>(
 }
 
 /// Removes the innermost key whose name or value is at the offset. Returns false if there is none, or only a table that
-/// others may name.
+/// other keys may refer to.
 fn leave_out(table: &mut DeTable<'_>, offset: usize) -> bool {
     for (_, value) in table.iter_mut() {
         let is_left_out = match value.get_mut() {

@@ -8,7 +8,7 @@ pub(super) const PATH: &str = "/grpc.health.v1.Health/Check";
 pub(super) const FIELDS: [(&str, &str); 2] = [("content-type", CONTENT_TYPE), ("te", "trailers")];
 const CONTENT_TYPE: &str = "application/grpc";
 
-/// The request about a service; an empty name is the whole server.
+/// The request about a service; an empty name asks about the whole server.
 pub(super) fn request(service: &str) -> Vec<u8> {
     let mut message = Vec::new();
     // proto3 omits a field at its default.
@@ -21,17 +21,17 @@ pub(super) fn request(service: &str) -> Vec<u8> {
     [&[UNCOMPRESSED], &length[..], &message].concat()
 }
 
-/// The response so far.
+/// The received part of a response.
 #[derive(Debug, Default)]
 pub(super) struct Response {
     body: Vec<u8>,
 }
 
-/// The server's health; an error says what it responded instead of SERVING.
+/// The server's health. Errors: its response in place of SERVING.
 pub(super) type Verdict = Result<(), String>;
 
 impl Response {
-    /// Takes the final head. `end`: it has the trailers' fields, too.
+    /// Takes the final head. `end`: it also contains the trailers' fields.
     pub(super) fn head(&self, head: &Head, end: bool) -> Option<Verdict> {
         if head.status != 200 {
             return Some(Err(format!("HTTP status {}", head.status)));
@@ -56,7 +56,7 @@ impl Response {
         end.then(|| Err(NO_STATUS.to_owned()))
     }
 
-    /// Takes the trailers, which decide.
+    /// Takes the trailers, and decides.
     pub(super) fn trailers(&self, head: &Head) -> Verdict {
         let value = field(head, "grpc-status").ok_or(NO_STATUS)?;
         match std::str::from_utf8(value).ok().and_then(|value| value.parse::<u32>().ok()) {
@@ -98,7 +98,7 @@ fn message(body: &[u8]) -> Result<&[u8], &'static str> {
     }
 }
 
-/// The status in a HealthCheckResponse; `None` if it is malformed. Other fields are skipped, and the last value counts.
+/// The status in a HealthCheckResponse; `None` if it is malformed. Skips other fields; the last value counts.
 fn serving_status(mut message: &[u8]) -> Option<u64> {
     let mut status = 0;
     while !message.is_empty() {
@@ -129,7 +129,7 @@ fn varint(message: &mut &[u8]) -> Option<u64> {
         let (byte, rest) = message.split_first()?;
         *message = rest;
         let bits = u64::from(byte & 0x7f);
-        // Nine bytes have 63 bits, so the tenth has one.
+        // Nine bytes hold 63 bits, so the tenth may hold only one.
         if shift == 63 && bits > 1 {
             return None;
         }
@@ -155,7 +155,7 @@ fn field<'a>(head: &'a Head, name: &str) -> Option<&'a [u8]> {
     Some(field.value.of(&head.bytes))
 }
 
-/// The start of a server's text, for the log.
+/// The start of a text from the server, escaped for the log.
 fn printable(value: &[u8]) -> String {
     value[..value.len().min(100)].escape_ascii().to_string()
 }
@@ -175,7 +175,7 @@ const LENGTH: u64 = 2;
 const FIXED_32: u64 = 5;
 
 const UNCOMPRESSED: u8 = 0;
-/// The message has 2 bytes today; later versions may have more fields.
+/// The maximum size of a body. The message takes 2 bytes today, but later versions may add fields.
 const MOST_BYTES: usize = 4096;
 const NO_STATUS: &str = "a response without grpc-status";
 

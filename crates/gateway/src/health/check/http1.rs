@@ -34,8 +34,9 @@ impl Get {
         let mut head = ResponseHead::new();
         let limits = Limits::default();
         let parsed = head.parse(&self.input, &limits).or_else(|error| {
-            let mended = head.mend(&self.input, &limits, accept, error, &mut Vec::new());
-            mended.map(|mended| mended.map_or(Parse::Partial, |mended| Parse::Complete(mended.length)))
+            let repaired = head.repair(&self.input, &limits, accept, error, &mut Vec::new());
+            repaired
+                .map(|repaired| repaired.map_or(Parse::Partial, |repaired| Parse::Complete(repaired.length)))
         });
         match parsed {
             Ok(Parse::Complete(_)) => Some(Outcome::of_status(health, head.status)),

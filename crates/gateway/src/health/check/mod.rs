@@ -1,4 +1,4 @@
-//! The check of one server: a connection, a handshake with TLS, and a request if one is set.
+//! The check of one server: a connection, with TLS a handshake, and a request if one is configured.
 
 mod grpc;
 mod http1;
@@ -45,10 +45,10 @@ enum State {
     },
 }
 
-/// What follows the connection and the handshake.
+/// The step after the connection and the handshake.
 #[derive(Debug)]
 enum Probe {
-    /// Nothing.
+    /// No further step.
     Connection,
     Http1(http1::Get),
     Http2(Box<http2::Request>),
@@ -94,12 +94,12 @@ impl Check {
         }
     }
 
-    /// Whether this is the check of this server, with the service's current TLS settings.
+    /// Whether this check is for `server` with the current TLS settings of `service`.
     pub(super) fn is_of(&self, service: &config::Service, server: &config::Server) -> bool {
         self.service == service.name && self.server == *server && service.has_tls_of(self.tls.as_ref())
     }
 
-    /// Whether the service has these settings of checks.
+    /// Whether the check uses these settings.
     pub(super) fn has_settings(&self, service: &config::Service, health: &Health) -> bool {
         self.health == *health && self.accept == service.accept
     }
@@ -129,7 +129,7 @@ impl Check {
         }
         let socket = match reactor.connect(&self.server.address) {
             Ok(socket) => socket,
-            // A lack of descriptors says nothing about the server.
+            // A lack of descriptors is no evidence about the server.
             Err(error) if Exhausted::is(&error) => {
                 self.state = State::Waiting { until: now + self.health.every };
                 return None;
@@ -248,6 +248,6 @@ impl Check {
 
 /// The ALPN protocol of HTTP/2 over TLS (RFC 9113 section 3.2).
 const HTTP_2: &[u8] = b"h2";
-/// The alert of a server that has protocols, and none of those offered (RFC 7301 section 3.2).
+/// The alert of a server that supports none of the offered protocols (RFC 7301 section 3.2).
 const NO_APPLICATION_PROTOCOL: u8 = 120;
 const NO_HTTP_2: &str = "the server did not agree to HTTP/2 by ALPN; enable `h2` there, or remove `http2`";

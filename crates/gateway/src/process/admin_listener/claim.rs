@@ -1,6 +1,6 @@
-//! The transfer of an admin address from a draining process, which serves it until then, to a new process. The two may
-//! be unrelated, so the claim goes over a Unix socket in the abstract namespace: it closes with the process, and is in
-//! the same network namespace as the address.
+//! The transfer of an admin address from a draining process to a new one, which claims it. The two may be unrelated, so
+//! the claim uses a Unix socket in the abstract namespace: it closes with the process, and belongs to the same network
+//! namespace as the address.
 
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::Uid;
@@ -20,14 +20,15 @@ pub(crate) struct Claims(UnixListener);
 pub(crate) struct Claim(UnixStream);
 
 impl Claims {
-    /// Listens for claims. Errors: another process does so already, or the path of a Unix socket is too long.
+    /// Listens for claims. Errors: another process does so already, or the path of the admin address's Unix socket is
+    /// too long.
     pub(super) fn open(address: &Address) -> io::Result<Self> {
         let claims = UnixListener::bind_addr(&name(address)?)?;
         claims.set_nonblocking(true)?;
         Ok(Self(claims))
     }
 
-    /// Takes a waiting claim. Only the same user and root may claim the address.
+    /// Takes a waiting claim. Only the user of this process and root may claim the address.
     pub(super) fn take(&self) -> Option<Claim> {
         let (stream, _) = self.0.accept().ok()?;
         let user = socket_peercred(&stream).ok()?.uid;
@@ -46,12 +47,12 @@ impl AsFd for Claims {
 impl Claim {
     /// Reports to the waiting process that the address is free.
     pub(crate) fn grant(self) {
-        // The write fails if the process no longer waits. It then finds out when it binds.
+        // The write fails if the process no longer waits. Then its bind shows whether the address is free.
         let _ = (&self.0).write_all(&GRANTED);
     }
 }
 
-/// Asks the process that serves an address to release it, which a draining process does. Returns whether it did.
+/// Asks the process that serves an address to release it. Only a draining process does. Returns whether it did.
 pub(crate) fn ask(address: &Address) -> bool {
     let ask = || {
         let mut stream = UnixStream::connect_addr(&name(address)?)?;
@@ -69,7 +70,7 @@ fn name(address: &Address) -> io::Result<SocketAddr> {
 
 const GRANTED: [u8; 1] = *b"+";
 
-/// The timeout of a claim. The thread that grants it has little else to do.
+/// The timeout of a claim. The thread that grants it is rarely busy.
 const WITHIN: Duration = Duration::from_secs(2);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The door to an admin address: it admits connections, and closes once each of them has its response.
+//! The listener of an admin address: it admits connections until it is closed, and waits for their responses.
 
 pub(super) mod claim;
 
@@ -16,7 +16,7 @@ use weir_reactor::listener::Hold;
 #[derive(Debug)]
 pub(crate) struct AdminListener {
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// Readable after a change of phase, so that the accepting thread wakes up.
+    /// Becomes readable when the phase changes, to wake the accepting thread.
     shutdown_event: OwnedFd,
     state: Mutex<State>,
     changed: Condvar,
@@ -28,14 +28,14 @@ struct State {
     counts: Counts,
 }
 
-/// The phase of a door. It only ever moves to a later variant.
+/// The phase of the listener. It only ever moves to a later variant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     #[default]
     Open,
-    /// The process drains: the socket closes when another process claims the address. Connections stay open.
+    /// The process is draining: the socket closes when another process claims the address. Connections stay open.
     Draining,
-    /// The door admits no more connections. Admitted ones get one more response.
+    /// No more connections are admitted. Admitted ones get one more response.
     Closed,
 }
 
@@ -43,22 +43,22 @@ enum Phase {
 #[derive(Debug)]
 pub(crate) enum Next {
     Client(OwnedFd),
-    /// The process drains, and another one waits for the address: close the socket, then grant the claim.
+    /// The process is draining, and another one waits for the address: close the socket, then grant the claim.
     Claimed(Claim),
-    /// The door is closed.
+    /// The listener is closed.
     Closed,
 }
 
 #[derive(Debug, Default)]
 struct Counts {
-    /// Connections without their first response, and later requests in progress; upgrades do not count.
+    /// The number of connections without their first response, and of later requests in progress, except upgrades.
     owed: usize,
-    /// Requests in progress.
+    /// The number of requests in progress.
     responding: usize,
 }
 
 impl AdminListener {
-    /// A door without a thread, which [`super::start`] adds. Errors: the process is out of descriptors.
+    /// A listener without a thread, which [`super::start`] adds. Errors: the process is out of descriptors.
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
             thread: Mutex::default(),
@@ -68,7 +68,7 @@ impl AdminListener {
         })
     }
 
-    /// Begins to drain: the process remains observable, and releases the address to the next process that claims it.
+    /// Begins to drain: the address still serves, but the next process can claim it.
     pub(crate) fn drain(&self) {
         self.enter(Phase::Draining);
     }
@@ -77,19 +77,19 @@ impl AdminListener {
     pub(crate) fn close(&self) {
         self.enter(Phase::Closed);
         if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // A panic has ended the thread, too.
+            // An error means that the thread panicked, and has ended, too.
             let _ = thread.join();
         }
     }
 
-    /// Closes the door while the workers still run, and waits until all admitted connections have their response, but
-    /// at most [`LAST_RESPONSES`]. It does not wait for the client that asked for an upgrade.
+    /// Closes while the workers still run, and waits until all admitted connections have their response, but at most
+    /// [`LAST_RESPONSES`]. Does not wait for the client that requested an upgrade.
     pub(crate) fn clear(&self) {
         self.close();
         drop(self.changed.wait_timeout_while(self.lock(), LAST_RESPONSES, |state| state.counts.owed > 0));
     }
 
-    /// Closes the door, and waits for requests in progress, but at most [`LAST_RESPONSES`].
+    /// Closes, and waits for requests in progress, but at most [`LAST_RESPONSES`].
     pub(crate) fn finish(&self) {
         self.close();
         drop(
@@ -102,7 +102,7 @@ impl AdminListener {
         *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
     }
 
-    /// Whether the door admits no more connections.
+    /// Whether no more connections are admitted.
     pub(crate) fn is_closed(&self) -> bool {
         self.phase() == Phase::Closed
     }
@@ -115,7 +115,7 @@ impl AdminListener {
         let mut state = self.lock();
         state.phase = state.phase.max(phase);
         drop(state);
-        // A full counter is readable already.
+        // This fails only if the counter is full, and then the event is readable already.
         let _ = rustix::io::write(&self.shutdown_event, &1u64.to_ne_bytes());
     }
 
@@ -128,11 +128,11 @@ impl AdminListener {
         loop {
             match self.phase() {
                 Phase::Open => {}
-                // The next process gets a socket of systemd's without a claim.
+                // systemd passes its own socket to the next process without a claim.
                 Phase::Draining if claims.is_some() || listener.hold() == Hold::Lent => {}
                 Phase::Draining => match Claims::open(listener.address()) {
                     Ok(opened) => *claims = Some(opened),
-                    // Without claims, release the address at once: the next process needs it more.
+                    // If claims are impossible, release the address now: the next process needs it more.
                     Err(_) => return Ok(Next::Closed),
                 },
                 Phase::Closed => return Ok(Next::Closed),
@@ -143,7 +143,7 @@ impl AdminListener {
             rustix::io::retry_on_intr(|| poll(&mut waits, None))?;
             let has_changed = !waits[1].revents().is_empty();
             if has_changed {
-                // No other thread reads it.
+                // Resets the event. No other thread reads it.
                 let _ = rustix::io::read(&self.shutdown_event, &mut [0; 8]);
                 continue;
             }
@@ -194,5 +194,5 @@ impl Drop for Counted {
     }
 }
 
-/// The timeout for the last responses. A response takes milliseconds, even to a slow reader.
+/// The timeout for the last responses. Writing a response takes milliseconds, even to a slow reader.
 const LAST_RESPONSES: Duration = Duration::from_secs(1);

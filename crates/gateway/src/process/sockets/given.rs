@@ -3,7 +3,7 @@
 use super::matching::Candidate;
 use weir_reactor::{Address, Listener};
 
-/// A listening socket from outside.
+/// A listening socket from systemd or an old process.
 #[derive(Debug)]
 pub(crate) struct Given {
     pub listener: Listener,
@@ -20,11 +20,12 @@ impl Candidate for Given {
     }
 }
 
-/// The facts about such a socket beside its address.
+/// The origin and name of a given socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Label {
-    /// From systemd, with the name in `FileDescriptorName=`, by default that of the socket unit.
+    /// From systemd, with the name in `FileDescriptorName=`, by default the name of the socket unit.
     Named(String),
-    /// From the old process: for the admin address or the listener of this name, and the address as configured there.
+    /// From the old process, for the admin address or the listener with this name; `place` is the address in the old
+    /// configuration.
     Handed { admin: bool, name: String, place: String },
 }

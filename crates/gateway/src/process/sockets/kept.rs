@@ -1,4 +1,4 @@
-//! Handles on the listening sockets, by which a process begins to listen and hands them to another one.
+//! Handles on the listening sockets. With them, a process starts to listen, and passes the sockets to another process.
 
 use super::Label;
 use crate::config::ListenerId;
@@ -11,21 +11,22 @@ use weir_reactor::listener::{BindError, Hold};
 /// A handle on a socket, which keeps it open.
 #[derive(Debug)]
 pub(crate) struct Kept {
-    /// `None`: it is an admin address.
+    /// The ID of the listener; `None` for an admin address.
     pub site: Option<ListenerId>,
     pub listener: Listener,
-    /// The old process has other sockets of this address, so clients arrive as soon as this socket listens.
+    /// Whether the old process has other sockets of this address, so that clients arrive as soon as this socket
+    /// listens.
     pub joins: bool,
     pub name: String,
     pub place: String,
-    /// The name by which systemd has passed it.
+    /// The name under which systemd passed the socket.
     pub systemd: Option<String>,
     /// Permissions of a Unix socket.
     pub mode: u32,
 }
 
 impl Kept {
-    /// The label by which another configuration finds it.
+    /// The label by which another configuration finds the socket.
     pub(crate) fn label(&self) -> Label {
         match &self.systemd {
             Some(name) => Label::Named(name.clone()),
@@ -37,14 +38,15 @@ impl Kept {
         }
     }
 
-    /// Lets clients connect. Errors: as listen(2), or another process has the path of a Unix socket by now.
+    /// Lets clients connect. Errors: as listen(2), or another process has taken the path of a Unix socket.
     pub(crate) fn begin(&self) -> Result<(), BindError> {
         self.listener
             .begin()
             .map_err(|source| BindError::Refused { address: self.listener.address().clone(), source })
     }
 
-    /// Takes over the file of a Unix socket. Errors: in words: the file is gone, or its permissions cannot be set.
+    /// Takes over the file of a Unix socket. Errors: a message that the file does not exist, or its permissions cannot
+    /// be set.
     pub(crate) fn claim(&self) -> Result<(), String> {
         let claimed = self.listener.claim_file(self.mode);
         claimed.map_err(|error| {

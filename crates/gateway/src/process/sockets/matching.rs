@@ -6,13 +6,13 @@ use weir_transport::Address;
 /// An address of the configuration.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
-    /// The admin address, not a listener's.
+    /// Whether it is the admin address, not a listener's.
     pub admin: bool,
     /// The listener's name.
     pub name: String,
     /// The address as written, without a scheme.
     pub place: String,
-    /// Resolved.
+    /// The resolved address.
     pub address: Address,
 }
 
@@ -22,14 +22,14 @@ pub(crate) trait Candidate {
     fn address(&self) -> &Address;
 }
 
-/// The sockets of each address, and the rest with their numbers.
+/// The sockets of each address, and the unassigned ones with their numbers.
 #[derive(Debug)]
 pub(crate) struct Matched<C> {
     pub taken: Vec<Vec<C>>,
     pub left: Vec<(usize, C)>,
 }
 
-/// Assigns the sockets. Those of one address stay together, in their order.
+/// Assigns the sockets. Sockets of one address stay together, in order.
 pub(crate) fn matched<C: Candidate>(wanted: &[Wanted], given: Vec<C>) -> Matched<C> {
     let mut taken: Vec<Vec<C>> = wanted.iter().map(|_| Vec::new()).collect();
     let mut left: Vec<(usize, C)> = given.into_iter().enumerate().collect();
@@ -64,7 +64,7 @@ fn has_same_address<C: Candidate>(wanted: &Wanted, given: &C) -> bool {
     is_meant && *given.address() == wanted.address
 }
 
-/// An operator who names a socket of systemd after a listener may give it another address.
+/// A systemd socket may be named after a listener, and have another address than the listener's.
 fn has_same_name<C: Candidate>(wanted: &Wanted, given: &C) -> bool {
     matches!(given.label(), Label::Named(name) if *name == wanted.name)
 }
@@ -93,7 +93,7 @@ mod tests {
 
     const ANY: &str = "127.0.0.1:0";
 
-    /// The numbers of the sockets that each of `wanted` gets, and of the rest.
+    /// The numbers of the sockets that each of `wanted` gets, and of the unassigned ones.
     fn numbers(wanted: &[Wanted], given: Vec<Vec<Given>>) -> (Vec<Vec<usize>>, Vec<usize>) {
         let given: Vec<Given> = given.into_iter().flatten().collect();
         let inodes: Vec<u64> = given.iter().map(inode).collect();

@@ -22,13 +22,13 @@ use weir_reactor::Listener;
 use weir_reactor::listener::BindError;
 use weir_transport::{Address, Endpoint, Place};
 
-/// For each worker, sockets and their listeners.
+/// The sockets of each worker, with the IDs of their listeners.
 pub(crate) type Shares = Vec<Vec<(ListenerId, Listener)>>;
 
 /// All sockets.
 #[derive(Debug)]
 pub(crate) struct Sockets {
-    /// The addresses of the listeners, in their order.
+    /// The addresses of the listeners, in order.
     pub places: Vec<Place>,
     /// The sockets of each worker. Each socket has at least one worker.
     pub shares: Shares,
@@ -36,7 +36,7 @@ pub(crate) struct Sockets {
     pub admin: Vec<(Rights, Listener)>,
     /// A handle on each socket.
     pub kept: Vec<Kept>,
-    /// The numbers of inherited sockets without an address in the configuration, which are closed.
+    /// The numbers of inherited sockets without an address in the configuration. This process closes them.
     pub left: Vec<usize>,
 }
 
@@ -136,7 +136,7 @@ fn without_place(given: &impl Candidate, wanted: &[Wanted]) -> Fault {
     }
 }
 
-/// The sockets of an address: those in `there`, and new ones up to one per worker, where the system allows that.
+/// The sockets of an address: those in `there`, and new ones up to one per worker, if the system allows it.
 fn found(
     address: &Address,
     mode: u32,
@@ -146,7 +146,7 @@ fn found(
     let Some(first) = there.first() else {
         return match address {
             Address::Tcp(at) => Listener::reserve(*at, workers),
-            // All workers share it.
+            // All workers share one Unix socket.
             Address::Unix(path) => Listener::reserve_unix(path, mode, 1),
         };
     };
@@ -157,14 +157,14 @@ fn found(
     Ok(there)
 }
 
-/// Binds an address that its last owner leaves until `by`: another process, of which a child may hold a copy of the socket
-/// until its exec, or the workers, which accept the connections in its queue.
+/// Binds an address, and retries until `by`, since the last owner may still hold it: a child of another process until
+/// its exec, or workers until they have accepted the connections in the queue.
 fn bind_until(
     by: Instant,
     bind: impl Fn() -> Result<Vec<Listener>, BindError>,
 ) -> Result<Vec<Listener>, BindError> {
     loop {
-        // To find the owner may take longer than the owner takes to leave: the last try begins after `by`.
+        // The last attempt begins after `by`, since an attempt that also searches for the owner may outlast the owner.
         let is_last = Instant::now() >= by;
         match bind() {
             Err(BindError::InUse { .. }) if !is_last => thread::sleep(SOON / 100),
@@ -175,7 +175,7 @@ fn bind_until(
 
 const SOON: Duration = Duration::from_secs(2);
 
-/// Gives every socket a worker, and every worker a socket. Errors: as dup(2).
+/// Assigns every socket to a worker, and at least one socket to every worker. Errors: as dup(2).
 fn spread(sockets: Vec<Listener>, workers: usize) -> io::Result<Vec<(usize, Listener)>> {
     let count = sockets.len();
     if count >= workers {
@@ -188,7 +188,7 @@ fn spread(sockets: Vec<Listener>, workers: usize) -> io::Result<Vec<(usize, List
     (0..workers).map(|worker| Ok((worker, sockets[worker % count].share()?))).collect()
 }
 
-/// The place with the port that the system chose.
+/// The address with the port that the system chose.
 fn in_fact(place: &Place, address: &Address) -> Place {
     match address.tcp() {
         Some(at) => place.at_port(at.port()),

@@ -1,4 +1,4 @@
-//! The listening sockets at a reload: those that stay, new ones, and those that are gone.
+//! The listening sockets at a reload: kept, new and removed ones.
 
 use super::matching::{Candidate, Matched, Wanted, matched};
 use super::{Kept, Label, SOON, Shares, bind_until, found, in_fact, spread, without_place};
@@ -9,14 +9,15 @@ use weir_reactor::Listener;
 use weir_reactor::listener::{BindError, Hold};
 use weir_transport::{Address, Place};
 
-/// The addresses that this process listens on, and the numbers of new ones.
+/// The addresses that this process listens on.
 #[derive(Debug)]
 pub(crate) struct Rebinder {
     in_use: Vec<InUse>,
     admin: Vec<Address>,
     workers: usize,
     next: u32,
-    /// Until then, the workers may hold the addresses of listeners that are gone: they accept the connections in the queue.
+    /// The time until which workers may hold the addresses of removed listeners, to accept the connections in their
+    /// queues.
     leaving_until: Option<Instant>,
 }
 
@@ -24,35 +25,35 @@ pub(crate) struct Rebinder {
 #[derive(Clone, Debug)]
 struct InUse {
     id: ListenerId,
-    /// Its key in the document.
+    /// The listener's key in the document.
     key: String,
     name: String,
-    /// As in the configuration, without a scheme.
+    /// The address in the configuration, without a scheme.
     place: String,
-    /// With scheme and port.
+    /// The address with scheme and port.
     url: Place,
     mode: u32,
     label: Label,
     address: Address,
     hold: Hold,
-    /// The number of descriptors for its sockets: a handle on each, and those of the workers.
+    /// The number of descriptors for its sockets: the handles, and the workers' sockets.
     descriptors: usize,
 }
 
-/// The addresses of another configuration, with the sockets of new ones, to which clients cannot connect yet. Dropping
-/// this leaves everything as it is.
+/// The addresses of another configuration, with the sockets of new addresses, to which clients cannot connect yet.
+/// Dropping it changes nothing.
 #[derive(Debug)]
 pub(crate) struct Rebinding {
     next: Vec<InUse>,
     gone: Vec<InUse>,
-    /// Sockets that get other permissions.
+    /// The sockets whose permissions change.
     modes: Vec<Permissions>,
     /// New sockets, each with the key of its address.
     new: Vec<(String, Kept)>,
     change: Rebound,
 }
 
-/// The permissions of a Unix socket's file.
+/// A change of the permissions of a Unix socket's file.
 #[derive(Debug)]
 struct Permissions {
     id: ListenerId,
@@ -68,16 +69,16 @@ pub(crate) struct Rebound {
     pub shares: Shares,
     /// The places of new addresses.
     pub opened: Vec<Place>,
-    /// The places of addresses that are gone.
+    /// The places of removed addresses.
     pub closed: Vec<Place>,
     /// The number of descriptors for new sockets.
     pub more: usize,
-    /// The number of descriptors that are not needed any more.
+    /// The number of descriptors that are no longer needed.
     pub fewer: usize,
 }
 
 impl Rebinder {
-    /// For these listeners, whose sockets are in `kept`, and this number of workers.
+    /// The state for these listeners and this number of workers. `kept` contains the sockets.
     pub(crate) fn new(sites: &[Site], kept: &[Kept], workers: usize) -> Self {
         let in_use = sites.iter().filter_map(|site| {
             let mut sockets = kept.iter().filter(|kept| kept.site == Some(site.id));
@@ -94,8 +95,8 @@ impl Rebinder {
         }
     }
 
-    /// Gives `sites`, the listeners of another configuration, the numbers of their addresses, and binds new ones. Errors: an
-    /// address cannot be bound, or a socket of systemd has no listener any more.
+    /// Sets the IDs of `sites`, the listeners of another configuration, and binds new addresses. Errors: an address
+    /// cannot be bound, or a systemd socket no longer has a listener.
     pub(crate) fn prepare(&mut self, sites: &mut [Site]) -> Result<Rebinding, Findings> {
         let mut findings = Findings::default();
         let wanted: Vec<_> = sites.iter().filter_map(|site| findings.keep(super::wanted(site))).collect();
@@ -104,7 +105,7 @@ impl Rebinder {
         }
         let Matched { taken, left } = matched(&wanted, self.in_use.clone());
         let gone: Vec<_> = left.into_iter().map(|(_, in_use)| in_use).collect();
-        // Clients would stay in the queue of a socket that systemd keeps open.
+        // systemd keeps such a socket open, so clients would stay in its queue.
         if let Some(lent) = gone.iter().find(|in_use| in_use.hold == Hold::Lent) {
             findings.fault(without_place(lent, &wanted));
             return Err(findings);
@@ -164,7 +165,7 @@ impl Rebinder {
 }
 
 impl Rebinding {
-    /// The key of an address that is new or gone, or whose permissions change; `None`: the sockets stay as they are.
+    /// The key of an address that is new, removed, or changes its permissions; `None` if no socket changes.
     pub(crate) fn changed(&self) -> Option<&str> {
         let new = self.new.iter().map(|(key, _)| key);
         let modes = self.modes.iter().map(|mode| &mode.key);
@@ -172,8 +173,8 @@ impl Rebinding {
         new.chain(modes).chain(gone).next().map(String::as_str)
     }
 
-    /// Sets permissions, lets clients connect to the new addresses, and replaces the handles in `kept`. Errors: the system
-    /// refuses one of these; then nothing has changed.
+    /// Sets permissions, lets clients connect to the new addresses, and replaces the handles in `kept`. Errors: the
+    /// system denies one of these steps; then nothing has changed.
     pub(crate) fn commit(self, kept: &mut Vec<Kept>, rebinder: &mut Rebinder) -> Result<Rebound, Fault> {
         if let Err(fault) = self.set_modes(kept).and_then(|()| self.begin()) {
             self.restore_modes(kept);
@@ -194,7 +195,7 @@ impl Rebinding {
         Ok(change)
     }
 
-    /// Notes that an address stays, with the settings of `site`.
+    /// Records that an address stays, with the settings of `site`.
     fn keep(&mut self, in_use: InUse, site: &mut Site) {
         site.id = in_use.id;
         let (name, place) = (site.name.to_string(), site.address());
@@ -224,7 +225,7 @@ impl Rebinding {
     fn restore_modes(&self, kept: &[Kept]) {
         for Permissions { id, before, .. } in &self.modes {
             for kept in kept.iter().filter(|kept| kept.site == Some(*id)) {
-                // An error is that of the change: the file is gone.
+                // Restores the permissions. An error has the same cause as the failed change: the file is missing.
                 let _ = kept.listener.claim_file(*before);
             }
         }
@@ -254,7 +255,7 @@ impl InUse {
         }
     }
 
-    /// Gives a handle on one of its sockets what an upgrade hands over.
+    /// Updates a handle on one of its sockets with the facts that an upgrade passes on.
     fn describe(&self, kept: &mut Kept) {
         (kept.name, kept.place, kept.mode) = (self.name.clone(), self.place.clone(), self.mode);
     }
@@ -270,8 +271,7 @@ impl Candidate for InUse {
     }
 }
 
-/// Whether the kernel takes a bind of one address for a conflict with the other, which listens, though they differ: one of
-/// them stands for all addresses.
+/// Whether two different addresses conflict in bind(2) while one of them listens, since one is a wildcard.
 fn overlap(one: &Address, other: &Address) -> bool {
     let (Address::Tcp(one), Address::Tcp(other)) = (one, other) else { return false };
     (one.port(), one.is_ipv4()) == (other.port(), other.is_ipv4())

@@ -1,4 +1,4 @@
-//! Certificates set at run time, with their keys, on the channel of an upgrade.
+//! Transfers certificates set at run time, with their keys, through the channel of an upgrade.
 
 use super::channel::Channel;
 use super::message::{FromOld, HandedCertificate};
@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 use weir_tls::Certificate;
 
-/// Sends a certificate. Errors: as for the channel, or the certificate is not one set at run time.
+/// Sends a certificate. Errors: as for the channel, or the certificate was not set at run time.
 pub(super) fn send(channel: &Channel, name: &str, served: &ServedCertificate) -> io::Result<()> {
     let CertificateFrom::Admin { replaces } = served.from else {
         return Err(io::Error::other(format!("certificate `{name}`: the file has it")));
@@ -21,7 +21,8 @@ pub(super) fn send(channel: &Channel, name: &str, served: &ServedCertificate) ->
     channel.send_bytes(&bytes)
 }
 
-/// Receives the bytes of a certificate, and loads it. Errors: as for the channel, or this version does not take the certificate.
+/// Receives the bytes of a certificate, and loads it. Errors: as for the channel, or this version does not accept the
+/// certificate.
 pub(super) fn receive(
     channel: &Channel,
     handed: HandedCertificate,
@@ -43,7 +44,7 @@ pub(super) fn receive(
     Ok((Arc::clone(&name), ServedCertificate::set_at_run_time(name, certificate, replaces)))
 }
 
-/// The maximum number of bytes of a certificate. The admin address takes at most as many, and PEM is longer than DER.
+/// The maximum number of bytes of a certificate. The admin address accepts at most this much PEM, and DER is shorter.
 const LONGEST: usize = 1 << 20;
 
 #[cfg(test)]
@@ -63,7 +64,7 @@ mod tests {
         ServedCertificate::set_at_run_time("web".into(), certificate, u64::MAX - 1)
     }
 
-    /// Receives a certificate of which the message and the packets are already in the channel.
+    /// Receives a certificate whose message and packets are already in the channel.
     fn received(channel: &Channel) -> io::Result<(Arc<str>, ServedCertificate)> {
         match channel.receive()? {
             (FromOld::Certificate(handed), _) => receive(channel, handed),

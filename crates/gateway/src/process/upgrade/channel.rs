@@ -1,7 +1,7 @@
-//! The channel between the two processes of an upgrade: packets of JSON over a pair of Unix sockets, with descriptors attached.
+//! The channel between the two processes of an upgrade: packets of JSON over a pair of Unix sockets, with descriptors.
 //!
-//! One of the pair is the new process's standard input: the only way to inherit a descriptor without `unsafe`. All others travel
-//! through it (`SCM_RIGHTS`), and arrive as [`OwnedFd`].
+//! The new process gets its socket as standard input, the only way to inherit a descriptor without `unsafe`. It
+//! receives all other descriptors through this socket (`SCM_RIGHTS`), as [`OwnedFd`].
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{
@@ -21,14 +21,15 @@ use weir_tls::{TICKET_SECRET_LEN, Zeroizing};
 #[derive(Debug)]
 pub(crate) struct Channel {
     socket: OwnedFd,
-    /// The deadline of every wait for the other side.
+    /// The deadline for every wait for the other side.
     until: Option<Instant>,
 }
 
-/// The maximum number of descriptors in a packet. The kernel takes 253, but their descriptions must fit a packet, too.
+/// The maximum number of descriptors in a packet. The kernel accepts 253, but their descriptions must fit in the
+/// packet, too.
 pub(super) const MOST: usize = 64;
 
-/// The size of a packet: more than 64 sockets with paths of 107 bytes need.
+/// The size of a packet, enough for [`MOST`] sockets with paths of 107 bytes.
 const PACKET: usize = 64 * 1024;
 
 impl Channel {
@@ -38,7 +39,7 @@ impl Channel {
 
     /// This side, and the socket for the new process. Errors: as socketpair(2).
     pub(super) fn pair() -> io::Result<(Self, OwnedFd)> {
-        // Packets keep each message whole and with its descriptors.
+        // Packets keep each message together with its descriptors.
         let kind = SocketType::SEQPACKET;
         let (ours, theirs) = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None)?;
         Ok((Self::new(ours), theirs))
@@ -51,7 +52,8 @@ impl Channel {
         (ours, Self::new(theirs))
     }
 
-    /// The side that this process has as its standard input, which becomes `/dev/null`. Errors: standard input is another file.
+    /// Takes the side that is this process's standard input, and replaces that with `/dev/null`. Errors: standard input
+    /// is another file.
     pub(super) fn of_stdin() -> io::Result<Self> {
         let stdin = io::stdin();
         if sockopt::socket_type(&stdin).ok() != Some(SocketType::SEQPACKET) {
@@ -67,7 +69,7 @@ impl Channel {
         Self { until: Some(until), ..self }
     }
 
-    /// Waits until the other side sends or closes, at most until `until`. Errors: as poll(2), or the time is over.
+    /// Waits until the other side sends or closes, at most until `until`. Errors: as poll(2), or a timeout.
     pub(super) fn wait(&self, until: Instant) -> io::Result<()> {
         loop {
             let left = Timespec::try_from(until.saturating_duration_since(Instant::now()));
@@ -81,8 +83,8 @@ impl Channel {
         }
     }
 
-    /// Takes the message that the other side has sent, without waiting. The other side cannot send any more and gets an error, so
-    /// both sides agree on the last message. Errors: as [`Channel::receive`].
+    /// Takes the message that the other side has sent, without waiting. From now on the other side gets an error if it
+    /// sends, so both sides agree on the last message. Errors: as [`Channel::receive`].
     pub(super) fn last<T: DeserializeOwned>(&self) -> io::Result<(T, Vec<OwnedFd>)> {
         shutdown(&self.socket, Shutdown::Read)?;
         self.receive()
@@ -96,7 +98,8 @@ impl Channel {
     /// Limits the next operation to the time until the deadline.
     fn hurry(&self, direction: sockopt::Timeout) -> io::Result<()> {
         let Some(until) = self.until else { return Ok(()) };
-        // The shortest timeout of the kernel: a message that has arrived is still received.
+        // At least the kernel's shortest timeout, since 0 means no timeout. A message that has arrived is still
+        // received.
         let left = until.saturating_duration_since(Instant::now()).max(Duration::from_micros(1));
         Ok(sockopt::set_socket_timeout(&self.socket, direction, Some(left))?)
     }
@@ -114,8 +117,8 @@ impl Channel {
         Ok(())
     }
 
-    /// Waits for a message and its descriptors. Errors: as recvmsg(2), the other side has closed, or this version does not know the
-    /// message.
+    /// Waits for a message and its descriptors. Errors: as recvmsg(2), the other side has closed, or the message is
+    /// unknown to this version.
     pub(super) fn receive<T: DeserializeOwned>(&self) -> io::Result<(T, Vec<OwnedFd>)> {
         let mut bytes = vec![0; PACKET];
         let mut space = [MaybeUninit::uninit(); SPACE];
@@ -229,7 +232,7 @@ mod tests {
         assert_eq!(theirs.receive::<String>().unwrap_err().kind(), io::ErrorKind::WouldBlock);
     }
 
-    /// Either the peer receives a message, or its sender gets an error.
+    /// Either the receiver gets a message, or its sender gets an error.
     #[test]
     fn after_the_last_word_there_is_none() {
         let (ours, theirs) = Channel::both();

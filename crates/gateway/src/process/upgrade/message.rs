@@ -1,7 +1,7 @@
-//! The messages between the two processes of an upgrade. The old process sends sockets, endpoints, certificates, servers, their end, and
-//! the ticket secret if it has one; then the new one sends `Ready`, the old one `Go`, the new one `Serving`. The new process may send `Failed`
-//! instead.
-//! Each version rejects unknown fields and messages.
+//! The messages between the two processes of an upgrade. The old process sends `Sockets`, `Endpoints`, `Certificate`,
+//! `Servers` and `End` messages, and the ticket secret if it has one. Then the new process sends `Ready`, the old one
+//! `Go`, and the new one `Serving`. At any time, the new process may send `Failed` instead. Each version rejects
+//! unknown fields and messages.
 
 use crate::config::{Endpoints, Setting};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// The environment variable that makes a process the new one of an upgrade.
 pub(super) const VARIABLE: &str = "WEIR_UPGRADE";
 
-/// Its value, the version of these messages: incremented at each change that an older or newer program could misread.
+/// Its value: the version of these messages, incremented with each change that an older or newer program could misread.
 pub(super) const VERSION: &str = "4";
 
 /// Messages from the old process.
@@ -18,13 +18,13 @@ pub(super) const VERSION: &str = "4";
 pub(super) enum FromOld {
     /// Listening sockets, with their descriptors in this order.
     Sockets(Vec<Handed>),
-    /// Settings of servers that an operator changed.
+    /// Overrides of servers.
     Servers(Vec<Setting>),
-    /// Servers of a service that were set at run time, or the next part of them.
+    /// Servers of a service set at run time, or the next part of them.
     Endpoints { service: String, part: Endpoints },
-    /// A certificate that was set at run time. Its bytes follow, in packets of their own.
+    /// A certificate set at run time. Its bytes follow in separate packets.
     Certificate(HandedCertificate),
-    /// The end of sockets, endpoints, certificates and servers.
+    /// The end of the messages above.
     End(State),
     /// The new process may begin.
     Go,
@@ -34,15 +34,17 @@ pub(super) enum FromOld {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum FromNew {
-    /// It is ready. Its configuration has no address for the sockets with these numbers, from 0, and it closes them.
+    /// The process is ready. It closes the sockets with these numbers, counted from 0, since its configuration has no
+    /// address for them.
     Ready { left: Vec<usize> },
-    /// It accepts from now on: it is the service. If it cannot send this message, it ends without having accepted.
+    /// The process is the service, and accepts from now on. If sending this message fails, it exits without having
+    /// accepted.
     Serving,
-    /// It gives up.
+    /// The process gives up.
     Failed { why: String },
 }
 
-/// A listening socket, in words.
+/// The description of a listening socket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Handed {
@@ -50,32 +52,32 @@ pub(crate) struct Handed {
     pub admin: bool,
     /// The listener's name.
     pub name: String,
-    /// The address as it is in the configuration, without a scheme.
+    /// The address in the configuration, without a scheme.
     pub place: String,
-    /// Another process keeps it, such as systemd.
+    /// Whether another process, such as systemd, keeps the socket open.
     pub lent: bool,
-    /// The file of a Unix socket that the gateway has made: device and inode.
+    /// The file of a Unix socket that the gateway has created: device and inode.
     pub file: Option<(u64, u64)>,
 }
 
-/// A certificate without its bytes, so that no key is in a message.
+/// A certificate without its bytes, so that no message contains a key.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct HandedCertificate {
     pub name: String,
-    /// The fingerprint of the files that it replaces.
+    /// The fingerprint of the files that the certificate replaces.
     pub replaces: u64,
-    /// The number of its bytes.
+    /// The number of bytes that follow.
     pub length: usize,
 }
 
-/// Further state that continues.
+/// Further state that the new process continues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct State {
-    /// Upgrades so far, by their result. `taken` includes the one in progress.
+    /// The number of upgrades so far, by result. `taken` includes the one in progress.
     pub taken: u64,
     pub refused: u64,
-    /// A packet with the random ticket secret follows.
+    /// Whether a packet with the random ticket secret follows.
     pub has_secret: bool,
 }

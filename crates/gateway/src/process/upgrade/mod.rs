@@ -1,5 +1,5 @@
-//! Upgrades: a new process replaces this one without losing a connection. It gets the listening sockets, and accepts when this one
-//! stops.
+//! Upgrades: a new process replaces this one without losing a connection. It inherits the listening sockets, and
+//! accepts when this one stops.
 
 mod certificates;
 mod channel;
@@ -50,30 +50,30 @@ pub(crate) struct Upgrades {
 
 #[derive(Debug)]
 enum Phase {
-    /// This process accepts nothing yet, and only the old process knows of it.
+    /// This process does not accept yet, and only the old process knows of it.
     Starting(Vec<Kept>),
     Serving(Vec<Kept>),
-    /// An upgrade was requested, or is in progress: then with its process.
+    /// An upgrade was requested, or, with a process, is in progress.
     Upgrading(Vec<Kept>, Option<Candidate>),
     Stopping,
-    /// Workers drain. `taken`: the listeners of the new process.
+    /// The workers are draining. `taken`: the listeners that the new process has taken over.
     HandedOver {
         pid: u32,
         taken: Arc<[ListenerId]>,
     },
 }
 
-/// A process that may take this one's place.
+/// A process that may replace this one.
 #[derive(Debug)]
 struct Candidate {
     line: Arc<Line>,
-    /// The numbers of the sockets that it does not take; `None`: it must not begin yet.
+    /// The numbers of the sockets that the process does not take over; `None`: it must not begin yet.
     left: Option<Vec<usize>>,
 }
 
 impl Upgrades {
-    /// `sockets`: all listening sockets of this process; `before`: counts of upgrades so far, the one that started this process
-    /// included.
+    /// `sockets`: all listening sockets of this process; `before`: the upgrades so far, including the one that started
+    /// this process.
     pub(crate) fn new(
         sockets: Vec<Kept>,
         workers: Vec<Sender<Control>>,
@@ -94,12 +94,12 @@ impl Upgrades {
         }
     }
 
-    /// The numbers of upgrades that succeeded and were refused, those of old processes included.
+    /// The numbers of successful and refused upgrades, including those of old processes.
     pub(crate) fn counts(&self) -> (u64, u64) {
         (self.taken, self.refused.load(Ordering::Relaxed))
     }
 
-    /// The process that has taken this one's place.
+    /// The process that has replaced this one.
     pub(crate) fn successor(&self) -> Option<u32> {
         match *self.lock() {
             Phase::HandedOver { pid, .. } => Some(pid),
@@ -107,7 +107,7 @@ impl Upgrades {
         }
     }
 
-    /// Whether changes at run time will last. Errors: a new process takes over, and would not get them.
+    /// Checks that changes at run time will last. Errors: a new process is taking over, and would not get them.
     pub(crate) fn lasts(&self) -> Result<(), String> {
         match &*self.lock() {
             Phase::Upgrading(..) => Err(format!("{UPGRADING}: ask again when it is over")),
@@ -116,8 +116,8 @@ impl Upgrades {
         }
     }
 
-    /// Listens on all sockets, and reports that to the old process, if there is one: then this one is the service. False: a signal
-    /// has stopped this process. Errors: as listen(2), or the old process continues.
+    /// Listens on all sockets, and reports to the old process, if there is one, that this one is now the service.
+    /// Returns false if a signal has stopped this process. Errors: as listen(2), or the old process continues.
     pub(crate) fn begin_listening(&self, old: Option<&OldProcess>) -> Result<bool, GatewayError> {
         let mut phase = self.lock();
         let Phase::Starting(sockets) = &mut *phase else {
@@ -130,8 +130,8 @@ impl Upgrades {
         if let Some(old) = old {
             old.serve()?;
         }
-        // From here on there is no way back: the old process cannot take connections from the queue of a new socket. So errors of
-        // single addresses are warnings.
+        // The upgrade cannot be undone from here on, since the old process cannot accept connections from the queue of
+        // a new socket. So errors of single addresses are only warnings.
         let added = sockets.iter().filter(|kept| kept.joins).map(Kept::begin);
         for error in added.filter_map(Result::err) {
             self.journal.warn(format_args!("weir: warning: {error}"));
@@ -145,12 +145,12 @@ impl Upgrades {
         Ok(true)
     }
 
-    /// Makes a change of the listening sockets, of which `rebinder` takes note. Errors: the system refuses it, or this process is not
-    /// the service; then nothing has changed.
+    /// Applies a change of the listening sockets, and records it in `rebinder`. Errors: the system denies it, or this
+    /// process is not the service; then nothing has changed.
     pub(crate) fn rebind(&self, rebinding: Rebinding, rebinder: &mut Rebinder) -> Result<Rebound, Fault> {
         let mut phase = self.lock();
         let (sockets, why) = match &mut *phase {
-            // The thread that reloads also upgrades: one that was requested begins after the reload.
+            // The reload thread also upgrades, so a requested upgrade begins after the reload.
             Phase::Serving(sockets) | Phase::Upgrading(sockets, None) => (sockets, None),
             Phase::Starting(sockets) => (sockets, Some("this process does not serve yet".to_owned())),
             Phase::Upgrading(sockets, Some(_)) => (sockets, Some(UPGRADING.to_owned())),
@@ -163,11 +163,11 @@ impl Upgrades {
         }
     }
 
-    /// Begins an upgrade, which [`Upgrades::run`] carries out. Errors: why it cannot begin now.
+    /// Begins an upgrade, which [`Upgrades::run`] then performs. Errors: the reason why it cannot begin now.
     pub(crate) fn begin(&self) -> Result<(), String> {
         let mut phase = self.lock();
         let result = match &mut *phase {
-            // The kernel ends a container with its process 1.
+            // A container ends with its process 1.
             Phase::Serving(_) if std::process::id() == 1 => {
                 Err("this is process 1, and its end would end the container: start a new container instead"
                     .to_owned())
@@ -187,8 +187,8 @@ impl Upgrades {
         result
     }
 
-    /// Carries out an upgrade that has begun, and waits until the new process serves, at most for `limit`. The new process gets
-    /// what `snapshot` has that was set at run time.
+    /// Performs an upgrade that has begun, and waits until the new process serves, at most for `limit`. The new process
+    /// gets the state of `snapshot` that was set at run time.
     pub(crate) fn run(&self, limit: Duration, snapshot: &Snapshot) -> Outcome {
         self.supervisor.status("upgrading");
         let error = match self.attempt(limit, snapshot) {
@@ -207,21 +207,22 @@ impl Upgrades {
         Outcome::Refused { error }
     }
 
-    /// Stops this process: cancels an upgrade in progress, unless the new process serves already, and rejects later ones. Call it
-    /// before the workers get their message.
+    /// Stops this process: cancels an upgrade in progress, unless the new process already serves, and rejects later
+    /// ones. Call it before the workers get their message.
     pub(crate) fn stop(&self) {
         let mut phase = self.lock();
         if let Phase::Upgrading(_, Some(candidate)) = &*phase {
             let line = Arc::clone(&candidate.line);
             if self.conclude(&mut phase).is_err() {
-                // It has accepted nothing.
+                // The new process has accepted nothing.
                 line.kill();
             }
         }
         match &*phase {
-            // A drain that does not know of the other process would turn its clients away.
+            // The drain must know the listeners that the other process has taken over, or it would turn their clients
+            // away.
             Phase::HandedOver { taken, .. } => return self.drain(taken),
-            // The old process is the service, if there is one.
+            // The old process, if there is one, is still the service.
             Phase::Starting(_) => {}
             Phase::Serving(_) | Phase::Upgrading(..) | Phase::Stopping => self.supervisor.stopping(),
         }
@@ -249,7 +250,8 @@ impl Upgrades {
         Ok(pid)
     }
 
-    /// Hands everything to the new process, and stops accepting once that serves. Errors: it does not serve, and nothing has changed.
+    /// Hands over to the new process, and stops accepting once that serves. Errors: it does not serve, and nothing has
+    /// changed.
     fn hand_over(&self, new: &mut NewProcess, snapshot: &Snapshot) -> Result<(), Failure> {
         let stopping = || Failure::Said(STOPPING.to_owned());
         let (taken, refused) = self.counts();
@@ -271,8 +273,8 @@ impl Upgrades {
             }
             _ => return Err(stopping()),
         }
-        // Without the lock, so that a signal can stop this process meanwhile. Both have the sockets, and this one accepts until the
-        // other one does.
+        // Waits without the lock, so that a signal can stop this process meanwhile. Both processes hold the sockets,
+        // and this one accepts until the new one does.
         new.wait();
         let mut phase = self.lock();
         if matches!(*phase, Phase::Upgrading(..)) {
@@ -281,7 +283,8 @@ impl Upgrades {
         let Phase::HandedOver { taken, .. } = &*phase else { return Err(stopping()) };
         let taken = Arc::clone(taken);
         drop(phase);
-        // Before the workers drain: the last responses of the admin address need them, and workers without connections end at once.
+        // Done before the workers drain: the last responses of the admin address need them, and workers without
+        // connections exit immediately.
         for listener in &self.admin_listeners {
             listener.clear();
         }
@@ -289,8 +292,8 @@ impl Upgrades {
         Ok(())
     }
 
-    /// Decides whether the new process is the service from now on: it is if it has reported so, and cannot report so any more
-    /// otherwise. Errors: why it is not.
+    /// Decides whether the new process is the service from now on, by its last message; afterwards it can send no more.
+    /// Errors: the reason why it is not the service.
     fn conclude(&self, phase: &mut Phase) -> Result<(), Failure> {
         let Phase::Upgrading(sockets, Some(Candidate { line, left: Some(left) })) = &*phase else {
             return Err(Failure::Said("it was not told to go on".to_owned()));

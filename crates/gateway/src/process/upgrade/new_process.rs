@@ -20,16 +20,16 @@ pub(super) struct NewProcess {
     child: Child,
     line: Arc<Line>,
     limit: Duration,
-    /// The end of `limit`, which begins with the start of the process.
+    /// The deadline: `limit` after the start of the process.
     until: Instant,
     is_ready: bool,
 }
 
-/// The channel to the new process and a handle on it, for the thread that decides whether it serves.
+/// The channel to the new process and a handle on the process, for the thread that decides whether it serves.
 #[derive(Debug)]
 pub(super) struct Line {
     channel: Channel,
-    /// A pidfd, which never refers to another process.
+    /// A pidfd, which, unlike a PID, never refers to another process.
     process: OwnedFd,
     id: u32,
 }
@@ -44,7 +44,7 @@ pub(super) struct Handover<'a> {
     pub secret: Option<[u8; TICKET_SECRET_LEN]>,
 }
 
-/// Why the new process does not serve.
+/// The reason why the new process does not serve.
 #[derive(Debug)]
 pub(super) enum Failure {
     Said(String),
@@ -52,14 +52,14 @@ pub(super) enum Failure {
 }
 
 impl NewProcess {
-    /// Starts the process, which has `limit` to serve. Errors: it cannot be started.
+    /// Starts the process, which must serve within `limit`. Errors: it cannot be started.
     pub(super) fn start(program: &Program, limit: Duration) -> Result<Self, String> {
         let wrong = |error: io::Error| format!("cannot start {}: {error}", program.path().display());
         let until = Instant::now() + limit;
         let (channel, theirs) = Channel::pair().map_err(wrong)?;
         let mut command = program.command();
         command.env(VARIABLE, VERSION).stdin(Stdio::from(theirs));
-        // The hand-over includes the sockets of systemd.
+        // The new process gets systemd's sockets through the channel.
         for variable in ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"] {
             command.env_remove(variable);
         }
@@ -80,8 +80,8 @@ impl NewProcess {
         &self.line
     }
 
-    /// Hands everything over, and waits until the process is ready. Returns the numbers of the sockets that it does not take. Errors:
-    /// why it is not ready.
+    /// Hands everything over, and waits until the process is ready. Returns the numbers of the sockets that it does not
+    /// take over. Errors: the reason why it is not ready.
     pub(super) fn prepare(&mut self, handover: &Handover<'_>) -> Result<Vec<usize>, Failure> {
         self.line.give(handover).map_err(Failure::Silent)?;
         match self.line.channel.receive() {
@@ -96,25 +96,25 @@ impl NewProcess {
 
     /// Waits for the next message or the limit; [`Line::last_word`] then returns whether the process serves.
     pub(super) fn wait(&self) {
-        // An error is the limit: without a message until then, `last_word` fails.
+        // An error means that the limit was reached; without a message, `last_word` then fails.
         let _ = self.line.channel.wait(self.until);
     }
 
-    /// Ends the process, if it still runs; returns the reason in words.
+    /// Kills the process if it still runs, and returns the reason as a message.
     pub(super) fn end(mut self, why: Failure) -> String {
         let why = self.in_words(why);
         end(&mut self.child);
         why
     }
 
-    /// Lets the process continue. It stays a child of this one, which reaps it.
+    /// Lets the process continue. It remains a child of this one, which reaps it.
     pub(super) fn leave(mut self) {
         let waiting = thread::Builder::new().name("successor".into());
-        // Without a thread, it may stay a zombie until this process ends.
+        // If the thread cannot start, the process may stay a zombie until this one exits.
         let _ = waiting.spawn(move || drop(self.child.wait()));
     }
 
-    /// Describes the failure: the end of the process explains more than the channel's error.
+    /// Describes the failure: the exit status explains more than the channel's error.
     fn in_words(&mut self, why: Failure) -> String {
         let error = match why {
             Failure::Said(why) => return why,
@@ -132,7 +132,7 @@ impl NewProcess {
         }
     }
 
-    /// The exit status, if the process ends within this time.
+    /// The exit status, if the process exits within this time.
     fn exit(&mut self, within: Duration) -> Option<ExitStatus> {
         let by = Instant::now() + within;
         loop {
@@ -150,13 +150,13 @@ impl Line {
         self.id
     }
 
-    /// Lets the process begin. Errors: it is gone.
+    /// Lets the process begin. Errors: it has exited.
     pub(super) fn go(&self) -> io::Result<()> {
         self.channel.send(&FromOld::Go, &[])
     }
 
-    /// Takes the last message: the process has reported that it serves. It can report nothing from now on. Errors: it has not, and
-    /// ends.
+    /// Takes the last message, which should report that the process serves. From now on it can send no more. Errors: it
+    /// has not reported so, and will exit.
     pub(super) fn last_word(&self) -> Result<(), Failure> {
         match self.channel.last() {
             Ok((FromNew::Serving, _)) => Ok(()),
@@ -172,7 +172,7 @@ impl Line {
 
     /// Kills the process.
     pub(super) fn kill(&self) {
-        // An error means that the process has ended.
+        // An error means that the process has exited.
         let _ = pidfd_send_signal(&self.process, Signal::KILL);
     }
 
@@ -201,7 +201,7 @@ impl Line {
 }
 
 impl From<FromNew> for Failure {
-    /// From a message other than the expected one.
+    /// The failure that a message other than the expected one means.
     fn from(word: FromNew) -> Self {
         match word {
             FromNew::Failed { why } => Self::Said(why),
@@ -213,10 +213,10 @@ impl From<FromNew> for Failure {
 }
 
 fn end(child: &mut Child) {
-    // It may be gone already.
+    // It may have exited already.
     let _ = child.kill();
     let _ = child.wait();
 }
 
-/// The time for a process that has closed its channel to exit.
+/// The time in which a process that has closed its channel should exit.
 const EXIT: Duration = Duration::from_secs(1);

@@ -19,7 +19,7 @@ use weir_reactor::listener::Hold;
 #[derive(Clone, Debug)]
 pub(crate) struct OldProcess(Arc<Channel>);
 
-/// Everything that it hands over.
+/// Everything that the old process hands over.
 #[derive(Debug)]
 pub(crate) struct Received {
     pub sockets: Vec<Given>,
@@ -30,8 +30,8 @@ pub(crate) struct Received {
 }
 
 impl OldProcess {
-    /// The gateway that started this process for an upgrade; `None`: another program did, such as a shell. Errors: why there can be no
-    /// upgrade.
+    /// The gateway that started this process for an upgrade; `None` if another program did, such as a shell. Errors:
+    /// the reason why an upgrade is impossible.
     pub(crate) fn of_environment() -> Result<Option<Self>, String> {
         let Some(version) = env::var_os(VARIABLE) else { return Ok(None) };
         if version != VERSION {
@@ -46,7 +46,7 @@ impl OldProcess {
         Ok(Some(Self(Arc::new(channel))))
     }
 
-    /// Receives everything that it hands over. Errors: this version does not know a message.
+    /// Receives everything that the old process hands over. Errors: a message is unknown to this version.
     pub(crate) fn receive(&self) -> Result<Received, String> {
         self.receive_all().map_err(|error| {
             let why = format!("upgrade: what the process before hands over: {error}");
@@ -92,8 +92,8 @@ impl OldProcess {
         }
     }
 
-    /// Reports that this process is ready, without the sockets of these numbers, and waits until it may begin. Errors: the old process
-    /// is gone.
+    /// Reports that this process is ready and does not take over the sockets with these numbers, and waits until it may
+    /// begin. Errors: the old process has exited.
     pub(crate) fn take_turn(&self, left: Vec<usize>) -> io::Result<()> {
         self.0.send(&FromNew::Ready { left }, &[]).map_err(gone)?;
         match self.0.receive().map_err(gone)? {
@@ -114,9 +114,9 @@ impl OldProcess {
         self.0.send(&FromNew::Serving, &[]).map_err(gone)
     }
 
-    /// Waits up to [`HEARING`] until the old process has received that and has notified its supervisor.
+    /// Waits up to [`HEARING`] until the old process has received that report and has notified its supervisor.
     pub(crate) fn be_heard(&self) {
-        // This process is the service in any case.
+        // This process is the service even after a timeout.
         let _ = self.0.wait(Instant::now() + HEARING);
     }
 
@@ -142,7 +142,7 @@ fn given(handed: Handed, descriptor: OwnedFd) -> io::Result<Given> {
     Ok(Given { listener, label: Label::Handed { admin, name, place } })
 }
 
-/// The old process receives the report at once.
+/// The old process usually receives the report immediately.
 const HEARING: Duration = Duration::from_secs(5);
 
 /// The maximum length of an error, in characters.

@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// This program by its path, not by the file at its start, which an upgrade replaces.
+/// This program by its path: an upgrade starts the file that is at the path then, not the one that this process runs.
 #[derive(Debug)]
 pub(super) struct Program {
     path: PathBuf,
@@ -15,7 +15,7 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// The program of this process; `None`: neither its name nor the system gives the path.
+    /// The program of this process; `None` if neither its name nor the system reveals the path.
     pub(super) fn of_process() -> Option<Self> {
         let name = env::args_os().next().unwrap_or_default();
         let path = locate(&name, env::var_os("PATH").as_deref()).or_else(|| env::current_exe().ok())?;
@@ -34,7 +34,8 @@ impl Program {
     }
 }
 
-/// Finds a program by its name, as a shell does. Keeps symbolic links, which may lead elsewhere at an upgrade.
+/// Finds a program by its name, as a shell does. Does not resolve symbolic links, which may have other targets at an
+/// upgrade.
 fn locate(name: &OsStr, path: Option<&OsStr>) -> Option<PathBuf> {
     let is_program = |file: &PathBuf| {
         file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)

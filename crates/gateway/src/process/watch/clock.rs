@@ -19,7 +19,7 @@ pub(crate) fn watch(status: Arc<ConfigStatus>, journal: Journal) -> io::Result<(
     arm(&timer)?;
     let mut before = Reading::now();
     thread::Builder::new().name("clock".into()).spawn(move || {
-        // The loop ends with any other error, which would repeat at once.
+        // Any other error ends the loop, since it would repeat immediately.
         while let Err(Errno::CANCELED | Errno::INTR) = rustix::io::read(&timer, &mut [0; 8]) {
             let now = Reading::now();
             status.clock_was_set();
@@ -35,7 +35,7 @@ pub(crate) fn watch(status: Arc<ConfigStatus>, journal: Journal) -> io::Result<(
     Ok(())
 }
 
-/// Arms the timer for a date that never comes. The kernel cancels the wait when the clock is set (timerfd_create(2)).
+/// Arms the timer for a date in the far future. The kernel cancels the wait when the clock is set (timerfd_create(2)).
 fn arm(timer: &OwnedFd) -> io::Result<()> {
     let never = Timespec { tv_sec: i64::MAX / 1_000_000_000, tv_nsec: 0 };
     let once = Itimerspec { it_interval: Timespec::default(), it_value: never };

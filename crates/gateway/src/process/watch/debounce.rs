@@ -1,6 +1,6 @@
 //! Detects that a file has changed and is not still being written.
 
-/// Debounces the content of files: a change counts once two looks in a row find it.
+/// Debounces the content of files: a change counts once two checks in a row find it.
 #[derive(Debug)]
 pub(crate) struct Debounce<T> {
     last: T,
@@ -13,12 +13,12 @@ impl<T: Clone + PartialEq> Debounce<T> {
         Self { last: found.clone(), in_effect: found }
     }
 
-    /// The content that the last look has found.
+    /// The content that the last check found.
     pub(crate) fn last(&self) -> &T {
         &self.last
     }
 
-    /// Takes the content that a look has found. Returns a change that takes effect now, once.
+    /// Records the content that a check found. Returns it if it takes effect now, as a change.
     pub(crate) fn next(&mut self, found: T) -> Option<&T> {
         let is_stable = found == self.last;
         self.last = found;

@@ -20,7 +20,7 @@ pub(crate) struct SecretsFile {
     pub reloads: AtomicU64,
     /// Changes that made the file unusable.
     pub failures: AtomicU64,
-    /// Whether the secrets in use are older than the file, which is unusable or missing.
+    /// Whether the file is unusable or missing, so that older secrets stay in use.
     pub is_stale: AtomicBool,
 }
 
@@ -32,9 +32,9 @@ pub(crate) struct SecretsWatch {
 }
 
 impl SecretsWatch {
-    /// Watches the files of a configuration, whose servers have read them. Counts continue from `before`. Files are
-    /// compared by content: with symbolic links, date and inode are poor evidence of a change. Errors: the thread
-    /// cannot be started.
+    /// Watches the files of ticket secrets that the TLS servers of `snapshot` have loaded. Counts continue from
+    /// `before`. Compares files by content: with symbolic links, time and inode do not reliably show a change. Errors:
+    /// the thread cannot be started.
     pub(crate) fn start(
         snapshot: &Snapshot,
         before: &[Arc<SecretsFile>],
@@ -100,10 +100,10 @@ impl SecretsFile {
     }
 }
 
-/// The interval of checks. A change takes effect once two checks have seen it, so within about a second.
+/// The interval of checks. A change takes effect once two checks in a row have found it, so within about a second.
 const EVERY: Duration = Duration::from_millis(400);
 
-/// The secrets, or the reason why there are none.
+/// The secrets, or the reason why the file has none.
 type Found = Result<TicketSecrets, String>;
 
 #[derive(Debug)]
@@ -115,14 +115,14 @@ struct Watch {
 }
 
 impl Watch {
-    /// Reads the file and applies its change, if any. Returns a description of it.
+    /// Reads the file and applies a change. Returns a description of the change.
     fn look(&mut self) -> Option<Change<'_>> {
         let path = &self.file.path;
         let found = TicketSecrets::read(path).map_err(|error| error.to_string());
         match self.debounce.next(found)? {
             Ok(secrets) => {
                 let was_stale = self.file.is_stale.swap(false, Ordering::Relaxed);
-                // A file that is usable again may have the secrets that are still in use.
+                // A file that is usable again may contain the same secrets that are still in use.
                 let is_new =
                     self.servers.iter().any(|server| server.ticket_secrets().as_ref() != Some(secrets));
                 for server in &self.servers {

@@ -29,7 +29,7 @@ fn trailers(fields: &[(&str, &str)]) -> Head {
 fn verdict(body: &[u8], fields: &[(&str, &str)]) -> Verdict {
     let mut response = Response::default();
     assert_eq!(response.head(&head(200, &[("content-type", CONTENT_TYPE)]), false), None);
-    // In pieces of any size.
+    // In pieces of one byte.
     for byte in body {
         assert_eq!(response.data(&[*byte], false), None);
     }
@@ -118,7 +118,7 @@ fn another_grpc_status_is_named() {
         ("\u{9b}2J", "invalid grpc-status `\\xc2\\x9b2J`"),
     ] {
         assert_eq!(verdict(&serving, &[("grpc-status", value)]), Err(expected.to_owned()));
-        // Without a message, the fields are those of the head.
+        // A response without a message has its status in the head.
         let fields = [("content-type", "application/grpc"), ("grpc-status", value)];
         assert_eq!(Response::default().head(&head(200, &fields), true), Some(Err(expected.to_owned())));
     }

@@ -1,4 +1,4 @@
-//! Which old socket serves which new listener.
+//! The assignment of old sockets to new listeners.
 
 use super::*;
 use crate::config::compile;
@@ -26,7 +26,7 @@ fn sites(listeners: &[(&str, &str)], mode: &str) -> Vec<Site> {
 struct Process {
     rebinder: Rebinder,
     kept: Vec<Kept>,
-    /// As the workers have them.
+    /// The workers' sockets.
     shares: Shares,
 }
 
@@ -37,7 +37,7 @@ impl Process {
         Self { rebinder: Rebinder::new(sites, &kept, WORKERS), kept, shares }
     }
 
-    /// Changes to these listeners, as a reload does. Returns the numbers of their addresses.
+    /// Changes to these listeners, as in a reload. Returns the numbers of their addresses.
     fn change(&mut self, mut sites: Vec<Site>) -> Result<(Vec<u32>, Rebound), String> {
         let rebinding = self.rebinder.prepare(&mut sites).map_err(|findings| findings.to_string())?;
         let rebound = rebinding.commit(&mut self.kept, &mut self.rebinder);
@@ -50,7 +50,7 @@ impl Process {
         kept.next().unwrap().listener.address().tcp().unwrap()
     }
 
-    /// The handles that an upgrade would hand over.
+    /// The names and places of the handles that an upgrade would pass on.
     fn handed(&self) -> Vec<(&str, &str)> {
         self.kept.iter().map(|kept| (&*kept.name, &*kept.place)).collect()
     }
@@ -129,7 +129,7 @@ fn an_address_that_cannot_be_bound_changes_nothing() {
     TcpStream::connect(process.address_of("x")).unwrap();
     drop(listener);
     let (numbers, rebound) = process.change(sites(&new, "600")).unwrap();
-    // The numbers of the first try are lost.
+    // The failed attempt has used up numbers.
     assert_eq!((numbers, rebound.closed.len()), (vec![5, 6, 7, 8], 1));
     assert_eq!(mode(&path), 0o600);
     TcpStream::connect(&fresh).unwrap();
@@ -163,7 +163,7 @@ fn a_socket_of_systemd_stays_and_cannot_be_left() {
     let listener = Listener::inherit(theirs.try_clone().unwrap().into(), Hold::Lent).unwrap();
     let given = Given { listener, label: Label::Named("web".to_owned()) };
     let mut process = Process::new(&sites(&[("web", "127.0.0.9:80")], ""), vec![given]);
-    // By its name, as at the start, and by its address.
+    // Found by its name, as at startup, and by its address.
     for listeners in [[("web", "127.0.0.8:80")], [("other", &*at)]] {
         let (numbers, rebound) = process.change(sites(&listeners, "")).unwrap();
         assert_eq!(numbers, [0]);

@@ -7,22 +7,22 @@ use crate::keys::ClientId;
 use crate::observe::By;
 use crate::observe::access::HEAD_IN_LOG;
 use crate::reason::Reason;
-use weir_http1::{Mended, RequestError, RequestHead};
+use weir_http1::{Repaired, RequestError, RequestHead};
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
-    /// `input` begins with a head that the parser rejected with `error`: begins its exchange nevertheless if the
-    /// listener's rules allow that. Returns the head's length; 0 if the head is incomplete or rejected.
+    /// Begins the exchange of the head at the start of `input`, which the parser rejected with `error`, if the
+    /// listener's rules allow that error. Returns the head's length; 0 if the head is incomplete or rejected.
     #[cold]
     pub(super) fn recover_request(&mut self, id: ClientId, input: &[u8], error: RequestError) -> usize {
         let Some(client) = self.clients.present_mut(id) else { return 0 };
         let (rules, limits) = (client.frontend.accept, client.frontend.limits);
-        let mut mended = Vec::new();
-        match self.core.request.mend(input, &limits, rules, error, &mut mended) {
-            Ok(Some(Mended { length, broken })) => {
+        let mut repaired = Vec::new();
+        match self.core.request.repair(input, &limits, rules, error, &mut repaired) {
+            Ok(Some(Repaired { length, broken })) => {
                 let by = By::Listener(client.frontend.name.to_string());
                 self.core.counters.accept(by, broken);
-                self.begin(Leg { client: id, stream: None }, &mended, None);
+                self.begin(Leg { client: id, stream: None }, &repaired, None);
                 length
             }
             Ok(None) => {

@@ -10,7 +10,7 @@ use weir_reactor::Socket;
 use weir_transport::Wire;
 
 impl<S: Socket> Client<S> {
-    /// Writes one of the gateway's own responses; returns the length of its body. `lines` is room for the writer.
+    /// Writes one of the gateway's own responses; returns the length of its body. `lines`: a buffer for the writer.
     pub(crate) fn respond(
         &mut self,
         stream: Option<StreamNo>,
@@ -39,14 +39,14 @@ impl<S: Socket> Client<S> {
         sent.len() as u64
     }
 
-    /// Whether the request of a stream is a call of gRPC.
+    /// Whether the request of a stream is a gRPC call.
     #[inline]
     pub(crate) fn is_grpc(&self, stream: Option<StreamNo>) -> bool {
         stream
             .is_some_and(|no| self.h2.as_ref().and_then(|h2| h2.get(no)).is_some_and(|stream| stream.is_grpc))
     }
 
-    /// The status of gRPC in place of an HTTP status of an error, if the request is a call.
+    /// The gRPC status in place of an HTTP error status, if the request is a gRPC call.
     pub(crate) fn grpc_status(&self, stream: Option<StreamNo>, status: u16) -> Option<Status> {
         (status >= 400 && self.is_grpc(stream)).then(|| Status::of_http(status))
     }

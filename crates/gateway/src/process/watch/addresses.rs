@@ -1,4 +1,4 @@
-//! Resolves the names of servers again when their TTL is over, and moves servers whose address is gone.
+//! Resolves the names of servers again when their TTL expires, and moves servers whose name has lost their address.
 
 use crate::config::document::Dns;
 use crate::config::{Names, Snapshot};
@@ -18,25 +18,25 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use weir_transport::Address;
 
-/// Resolves each server name again when its TTL expires, and changes the snapshot in force when an address is gone. IP
-/// addresses and Unix sockets need no resolution, so the thread starts with the first name.
+/// Resolves each server name again when its TTL expires, and changes the active snapshot when a name has lost an
+/// address. IP addresses and Unix sockets need no resolution, so only the first name starts the thread.
 #[derive(Debug)]
 pub(crate) struct NameWatch {
     active: Arc<ActiveConfig>,
     journal: Journal,
-    /// Notified when another configuration is active; `None`: there is no thread.
+    /// Notified when another configuration is active; `None` without a thread.
     config_changed: Option<Arc<Notify>>,
 }
 
 impl NameWatch {
-    /// Starts with the snapshot in force. Errors: the thread cannot be started.
+    /// Starts with the active snapshot. Errors: the thread cannot be started.
     pub(crate) fn start(active: Arc<ActiveConfig>, journal: Journal) -> io::Result<Self> {
         let mut watch = Self { active, journal, config_changed: None };
         watch.follow()?;
         Ok(watch)
     }
 
-    /// Adopts the names and settings now in force. Errors: the thread cannot be started.
+    /// Adopts the names and settings of the active configuration. Errors: the thread cannot be started.
     pub(crate) fn follow(&mut self) -> io::Result<()> {
         if let Some(changed) = &self.config_changed {
             changed.notify_one();
@@ -116,7 +116,7 @@ impl Keeper {
             }
             let next = self.schedule.next().filter(|_| lookups.len() < AT_ONCE);
             let wait = next.map_or(IDLE, |next| next.saturating_duration_since(Instant::now()));
-            // Pending lookups stay in the set after a timeout.
+            // After a timeout, pending lookups stay in the set.
             let ended = select! {
                 () = self.config_changed.notified() => {
                     self.follow();
@@ -131,7 +131,7 @@ impl Keeper {
         }
     }
 
-    /// Adopts another configuration in force. Names keep their due times unless the settings change.
+    /// Adopts another active configuration. Names keep their due times unless the settings change.
     fn follow(&mut self) {
         let snapshot = self.active.snapshot();
         let names = names_of(&snapshot);
@@ -168,8 +168,8 @@ impl Keeper {
         }
     }
 
-    /// Moves the servers of a name whose address is gone. Returns why an address could not be confirmed, if one could
-    /// not.
+    /// Moves the servers whose address the name no longer has. Returns the reason why an address could not be
+    /// confirmed, if any.
     fn move_servers(&self, name: &str, found: &Found) -> Option<String> {
         let mut unknown = None;
         self.active.change(|snapshot| {
@@ -201,8 +201,8 @@ impl Keeper {
     }
 }
 
-/// The maximum number of concurrent lookups, each of which has two sockets.
+/// The maximum number of concurrent lookups; each uses two sockets.
 const AT_ONCE: usize = 32;
 
-/// The wait while all lookups are in flight; one of them always ends sooner.
+/// The timeout while all lookups are in flight; at least one always ends sooner.
 const IDLE: Duration = Duration::from_secs(3600);

@@ -1,4 +1,4 @@
-//! Listening addresses: each belongs to one socket group, so that the kernel does not split connections between two.
+//! Listening addresses. Each must be unique, so that the kernel does not split its connections between two listeners.
 
 use super::{Fault, Findings};
 use crate::config::document::{Bind, Config};
@@ -39,7 +39,7 @@ fn binds(config: &Config) -> Vec<(String, Bind)> {
 
 fn is_same(one: &Bind, other: &Bind) -> bool {
     match (one, other) {
-        // Each such socket gets its own port.
+        // The kernel gives each socket with port 0 its own port.
         (Bind::Tcp { port: 0, .. }, _) => false,
         (Bind::Tcp { host: one, port }, Bind::Tcp { host: other, port: others }) => {
             port == others
@@ -51,7 +51,7 @@ fn is_same(one: &Bind, other: &Bind) -> bool {
     }
 }
 
-/// The address to bind; `None` if the host has none, which binding reports.
+/// The address to bind; `None` if the host has no address, which `bind` reports later.
 fn resolved(host: &str, port: u16) -> Option<SocketAddr> {
     match host.parse::<IpAddr>() {
         Ok(address) => Some(SocketAddr::new(address, port)),

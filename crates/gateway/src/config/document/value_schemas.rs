@@ -1,11 +1,12 @@
-//! The JSON Schema of values that have a parser of their own: a type in words that an operator knows, and a pattern that
-//! every valid spelling matches.
+//! The JSON Schema of values that have a parser of their own: a type in an operator's words, and a pattern that every
+//! valid spelling matches.
 
 use super::accept::{AnswerRule, RequestRule};
 use super::dns::NameServer;
-use super::failures::Retry;
-use super::failures::{EjectOn, ErrorStatuses, Retries, RetryTable};
+use super::eject::EjectOn;
+use super::error_statuses::ErrorStatuses;
 use super::listener::{Bind, Mode, SecureScheme, Secured};
+use super::retry::{Retries, Retry, RetryTable};
 use super::service::{HashOn, Server, Statuses};
 use super::values::{UNITS_OF_SIZE, UNITS_OF_TIME, duration_text};
 use crate::config::{Network, PathPattern};
@@ -17,7 +18,7 @@ use std::time::Duration;
 use weir_http1::Rule;
 use weir_tls::{Group, Suite, Version};
 
-/// A string with a form. A pattern without anchors would accept a part of a value.
+/// A string that matches `pattern` as a whole: without anchors, any value that contains a match would be valid.
 fn string(title: &str, pattern: &str) -> Schema {
     json_schema!({ "type": "string", "title": title, "pattern": format!("^({pattern})$") })
 }
@@ -58,7 +59,7 @@ pub(super) fn cores(_: &mut SchemaGenerator) -> Schema {
     string("cores, such as `\"0,2-3\"`", "[0-9, -]+")
 }
 
-/// A path; a relative one starts at the directory of the file that contains it.
+/// A path, relative to the directory of the configuration file that contains it.
 pub(super) fn path(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "title": "path" })
 }
@@ -117,7 +118,7 @@ pub(super) fn within<T: Serialize>(range: RangeInclusive<T>) -> impl FnMut(&mut 
     }
 }
 
-/// Limits a number to this and greater ones.
+/// Sets the minimum of a number.
 pub(super) fn at_least(least: u32) -> impl FnMut(&mut Schema) {
     move |schema| drop(schema.insert("minimum".to_owned(), least.into()))
 }
@@ -187,7 +188,7 @@ macro_rules! rules {
 
 rules! {
     RequestRule: Rule::OF_REQUESTS;
-    AnswerRule: Rule::OF_ANSWERS;
+    AnswerRule: Rule::OF_RESPONSES;
 }
 
 impl JsonSchema for EjectOn {

@@ -1,4 +1,5 @@
-//! One worker's response times by service and by named route. Counting a response needs no look-up by name or in a store.
+//! One worker's response times by service and by named route. Counting a response takes no lookup by name or in a
+//! store.
 
 use crate::keys::{OfService, ServiceId, Store};
 use crate::observe::{Latency, LatencyByName, Measured};
@@ -6,7 +7,7 @@ use crate::upstream::Service;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// The response times of services, by the slots of their IDs. A service has an entry from its first response on.
+/// The response times of services, by the slots of their IDs. The first response of a service adds its entry.
 #[derive(Debug, Default)]
 pub(crate) struct ServiceLatencies(Vec<Option<Box<OfOne>>>);
 
@@ -17,7 +18,7 @@ struct OfOne {
 }
 
 impl ServiceLatencies {
-    /// Counts a response. `services` has the service, unless a reload has removed it.
+    /// Counts a response. `services` contains the service, unless a reload has removed it.
     #[inline]
     pub(crate) fn record(
         &mut self,
@@ -31,8 +32,8 @@ impl ServiceLatencies {
         }
     }
 
-    /// Counts the first response of a service. The responses of a service that is gone are not counted: its slot may
-    /// be that of another one.
+    /// Counts the first response of a service. Does not count responses of a removed service, since another service may
+    /// use its slot.
     #[cold]
     fn record_first(&mut self, service: ServiceId, measured: Measured, services: &Store<OfService, Service>) {
         if services.get(service).is_none() {
@@ -47,7 +48,7 @@ impl ServiceLatencies {
         self.0[slot] = Some(Box::new(OfOne { service, latency }));
     }
 
-    /// Drops the counts of a service that is gone.
+    /// Drops the counts of a removed service.
     pub(crate) fn forget(&mut self, service: ServiceId) {
         if let Some(entry) = self.0.get_mut(slot(service)) {
             *entry = None;
@@ -68,8 +69,8 @@ fn slot(service: ServiceId) -> usize {
     service.key().index() as usize
 }
 
-/// The response times of named routes, in the order of their names. A reload that keeps a name keeps its counts, which
-/// the exchanges of both configurations share.
+/// The response times of named routes, in the order of their names. A reload that keeps a name keeps its counts:
+/// exchanges with the old and the new configuration count together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RouteLatencies(Rc<[Rc<OfRoute>]>);
 
@@ -77,12 +78,12 @@ pub(crate) struct RouteLatencies(Rc<[Rc<OfRoute>]>);
 type OfRoute = RefCell<Option<Box<Latency>>>;
 
 impl RouteLatencies {
-    /// For this number of named routes.
+    /// The response times of `names` routes without a response.
     pub(crate) fn new(names: usize) -> Self {
         Self((0..names).map(|_| Rc::default()).collect())
     }
 
-    /// For the names of another configuration, each with its index in this one.
+    /// The response times for the routes of another configuration: `kept` lists the index of each name in this one.
     pub(crate) fn replaced(&self, kept: &[Option<usize>]) -> Self {
         let of = |before: &Option<usize>| before.and_then(|at| self.0.get(at)).map(Rc::clone);
         Self(kept.iter().map(|before| of(before).unwrap_or_default()).collect())

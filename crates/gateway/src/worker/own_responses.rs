@@ -25,7 +25,7 @@ pub(super) enum LocalResponse<'a> {
     Redirected(&'a Redirect),
     /// 404: no route matches the request.
     NoRoute,
-    /// 429: the client exceeds the rate of the route; with the time until its next request.
+    /// 429: the client exceeds the rate of the route; with the time until the client may send its next request.
     TooMany(&'a Route, Duration),
     /// 405: the route does not allow TRACE.
     NoTrace(&'a Route),
@@ -134,7 +134,7 @@ pub(super) fn stopped<'a>(
     }
 }
 
-/// The methods that a route allows. Its servers may support fewer, or others.
+/// The methods that a route allows. Its servers may support fewer or other methods.
 fn allowed(route: &Route) -> Vec<u8> {
     const USUAL: [&[u8]; 8] = [b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS", b"TRACE"];
     let named: Vec<&[u8]> = route.conditions.methods.iter().map(|method| &**method).collect();

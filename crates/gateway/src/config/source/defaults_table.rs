@@ -3,10 +3,10 @@
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-/// Keys that apply to any response; the others need a service behind the route.
+/// Keys that apply to any route; the others need a `service`.
 const OF_ALL: &[&str] = &["response_headers", "rate"];
 
-/// Adds to each route the defaults that it does not set. They also stay in the table, where they are checked.
+/// Adds to each route the defaults that it does not set. `[defaults]` itself remains, to be checked.
 pub(super) fn apply(table: &mut DeTable<'_>) {
     let Some(DeValue::Table(defaults)) = table.get("defaults").map(|value| value.get_ref().clone()) else {
         return;
@@ -23,7 +23,7 @@ pub(super) fn apply(table: &mut DeTable<'_>) {
     }
 }
 
-/// Adds a key unless the route sets it. Tables are merged key by key. For header edits, the route's own field takes
+/// Adds a key unless the route sets it. Merges tables key by key. In header edits, the route's own field takes
 /// precedence, regardless of case.
 fn add<'a>(route: &mut DeTable<'a>, key: &Spanned<DeString<'a>>, value: &Spanned<DeValue<'a>>) {
     let Some(own) = route.get_mut(key.get_ref().as_ref()) else {

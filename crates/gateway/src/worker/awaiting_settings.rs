@@ -1,5 +1,5 @@
-//! Requests that wait for the SETTINGS of a server of HTTP/2: for a tunnel, which the server may not take, or with a body too
-//! long to be sent twice, whose stream the server may refuse.
+//! Requests that wait for the SETTINGS of an HTTP/2 server: one for a tunnel, since the server may not support it, or
+//! one whose body is too long to store for another attempt, since the server may refuse its stream.
 
 use super::Worker;
 use crate::exchange::{Exchange, SentBody, Stage};
@@ -11,8 +11,8 @@ use weir_http1::Framing;
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
-    /// A request waits for the SETTINGS of a connection's server; one for a tunnel ends if that takes none. As in a queue,
-    /// it waits up to `timeouts.queue`.
+    /// Queues a request until the connection's server has sent SETTINGS, for up to `timeouts.queue`. A request for a
+    /// tunnel ends if the server does not support tunnels.
     #[cold]
     pub(super) fn await_settings(&mut self, id: ExchangeId, upstream: UpstreamId) {
         let (Some(exchange), Some(connection)) =
@@ -21,7 +21,7 @@ impl<N: Net> Worker<N> {
             return self.broken(id, "a request without its connection");
         };
         exchange.attempt = None;
-        // A tunnel is not mirrored, and another request begins its copy with its next attempt.
+        // A tunnel is not mirrored, and another request's copy begins with its next attempt.
         if exchange.asks_upgrade || exchange.retries == 0 {
             exchange.copy = None;
         }
@@ -50,10 +50,12 @@ impl<N: Net> Worker<N> {
         connection.map(|connection| std::mem::take(&mut connection.awaiting)).unwrap_or_default()
     }
 
-    /// The connection of requests that wait for its SETTINGS has ended: they go to another server, if there is one.
-    /// `reason`: the reason for each.
+    /// A connection has ended before its SETTINGS: sends the requests that wait for them to another server, if there is
+    /// one, or ends each with its `reason`.
     pub(super) fn end_awaiting(&mut self, connection: UpstreamId, reason: impl Fn(ExchangeId) -> Reason) {
-        let Some(server) = self.upstreams.get(connection).map(|connection| connection.server) else { return };
+        let Some(server) = self.upstreams.present(connection).map(|connection| connection.server) else {
+            return;
+        };
         for id in self.take_awaiting(connection) {
             let Some(exchange) = self.exchanges.get_mut(id).filter(|exchange| is_queued(exchange)) else {
                 continue;
@@ -70,8 +72,9 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// Whether a request with this framing waits for the SETTINGS of a server. The first stream of a connection does not: servers
-/// hardly allow none. The limit of an earlier connection holds for the next ones.
+/// Whether a request with this framing must wait for a server's SETTINGS. A request for a tunnel waits until the server
+/// has announced support. One with a body that may be too long to store waits for the stream limit, unless an earlier
+/// connection has shown it, or the connection has no stream yet: hardly any server allows none.
 pub(super) fn must_wait(exchange: &Exchange, framing: Framing, h2: &H2, server: &Server) -> bool {
     if exchange.asks_upgrade {
         return h2.takes_tunnels() != Some(true);
@@ -82,7 +85,7 @@ pub(super) fn must_wait(exchange: &Exchange, framing: Framing, h2: &H2, server: 
         && !h2.is_idle()
 }
 
-/// Whether an exchange still waits: its client may be gone, or its time over.
+/// Whether an exchange still waits: its client may have closed the connection, or its time may be over.
 fn is_queued(exchange: &Exchange) -> bool {
     matches!(exchange.stage, Stage::Queued)
 }

@@ -7,9 +7,9 @@ use std::net::{IpAddr, SocketAddr};
 use weir_http::FieldName;
 use weir_http1::RequestHead;
 
-/// The client's address, as the proxies in front report it: the last one that is not a trusted proxy. The client may
+/// The client's address: the last one in the proxies' reports that does not belong to a trusted proxy. The client may
 /// have forged all addresses before it. `peer` is the last proxy.
-pub(crate) fn origin(
+pub(crate) fn client_address(
     head: &RequestHead,
     buf: &[u8],
     peer: Option<SocketAddr>,
@@ -114,7 +114,7 @@ mod tests {
             ("X-Forwarded-For:  203.0.113.7 \t,\t10.1.1.1 \r\n", "203.0.113.7"),
             ("X-Forwarded-For: 203.0.113.7:80,::ffff:10.1.1.1\r\n", "203.0.113.7"),
             ("X-Forwarded-For: 1.1.1.1, [2001:db8::7]:80, 10.1.1.1:443,\r\n", "2001:db8::7"),
-            // An element that is not an address hides all before it.
+            // An element that is not an address hides all earlier ones.
             ("X-Forwarded-For: 203.0.113.7, unknown, 10.1.1.1\r\n", "10.1.1.1"),
             ("X-Forwarded-For: 203.0.113.7, _hidden\r\n", "10.0.0.1"),
             ("X-Forwarded-For: 203.0.113.7 10.1.1.1\r\n", "10.0.0.1"),
@@ -126,7 +126,7 @@ mod tests {
             let buf = format!("GET / HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
             let mut head = RequestHead::new();
             assert_eq!(head.parse(buf.as_bytes(), &Limits::default()), Ok(Parse::Complete(buf.len())));
-            let found = origin(&head, buf.as_bytes(), "10.0.0.1:5".parse().ok(), &frontend);
+            let found = client_address(&head, buf.as_bytes(), "10.0.0.1:5".parse().ok(), &frontend);
             assert_eq!(found.map(|at| at.ip()), expected.parse().ok(), "{fields}");
         }
         frontend.proxy_field = ProxyField::Forwarded;
@@ -148,7 +148,7 @@ mod tests {
             let buf = format!("GET / HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
             let mut head = RequestHead::new();
             assert_eq!(head.parse(buf.as_bytes(), &Limits::default()), Ok(Parse::Complete(buf.len())));
-            let found = origin(&head, buf.as_bytes(), "10.0.0.1:5".parse().ok(), &frontend);
+            let found = client_address(&head, buf.as_bytes(), "10.0.0.1:5".parse().ok(), &frontend);
             assert_eq!(found.map(|at| at.ip()), expected.parse().ok(), "{fields}");
         }
     }

@@ -1,10 +1,10 @@
-//! The maximum number of connections of all workers to one server.
+//! The limit of connections to one server, across all workers.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The limit of one server, which all workers share. Opening and closing a connection touches it, and requests that wait for one;
-/// a request that gets an idle connection does not.
+/// The limit of one server, which all workers share. It is updated when a connection opens or closes, or a request
+/// waits for one, but not when a request takes an idle connection.
 #[derive(Debug)]
 pub(crate) struct Slots {
     most: usize,
@@ -19,8 +19,8 @@ pub(crate) struct Slots {
 #[derive(Debug)]
 pub(crate) struct Slot(Arc<Slots>);
 
-// A worker that frees a slot checks `wanted_by` after that; a worker that needs one enters itself before it checks for a free slot.
-// So one of them sees the other, which needs sequential consistency.
+// A worker that frees a slot checks `wanted_by` afterwards; a worker that needs one enters itself before it checks for
+// a free slot. With sequential consistency, at least one of them observes the other.
 impl Slots {
     pub(crate) fn new(most: usize) -> Self {
         Self {
@@ -31,7 +31,7 @@ impl Slots {
         }
     }
 
-    /// The maximum.
+    /// The maximum number of connections.
     pub(super) fn most(&self) -> usize {
         self.most
     }
@@ -46,7 +46,7 @@ impl Slots {
         self.open.load(Ordering::SeqCst)
     }
 
-    /// Takes a slot; `None`: none is free.
+    /// Takes a slot; `None` if no slot is free.
     pub(crate) fn take(self: &Arc<Self>) -> Option<Slot> {
         let more = |open: usize| (open < self.most).then_some(open + 1);
         self.open.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).ok()?;
@@ -78,7 +78,7 @@ impl Slots {
         self.is_wanted.load(Ordering::SeqCst) && self.wanted_by().iter().any(|worker| *worker != own)
     }
 
-    /// Removes a worker: its requests wait no longer, or a connection is on its way to it.
+    /// Removes a worker: its requests no longer wait, or another worker is sending it a connection.
     pub(crate) fn serve(&self, worker: usize) {
         if self.is_wanted.load(Ordering::SeqCst) {
             self.next(|waiting| waiting == worker);
@@ -100,7 +100,7 @@ impl Slots {
 }
 
 impl Slot {
-    /// The limit that it counts for.
+    /// The limit that this slot counts against.
     pub(crate) fn slots(&self) -> &Arc<Slots> {
         &self.0
     }
@@ -131,11 +131,11 @@ mod tests {
         assert_eq!(slots.wanted(0), None);
         assert!(slots.want(3) && slots.want(1) && !slots.want(3) && slots.want(2));
         slots.serve(1);
-        // A worker does not give to itself, and is not in the way of others.
+        // A worker does not serve itself, and does not block others.
         assert_eq!([3, 3, 0, 0].map(|own| slots.wanted(own)), [Some(2), None, Some(3), None]);
     }
 
-    /// No worker waits while a slot is free: many threads each take, free and request slots.
+    /// Many threads take, free and request slots: no worker may wait while a slot is free.
     #[test]
     fn no_slot_is_lost() {
         let slots = Arc::new(Slots::new(3));

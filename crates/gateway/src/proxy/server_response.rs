@@ -4,7 +4,8 @@ use super::Flow;
 use super::send::{ToStream, pass_to_stream};
 use crate::deadlines::BodyDeadlines;
 use crate::exchange::{Body, Event, Exchange, Head, HeadStep, Outcome, Passed, ResponseHalf};
-use crate::heads::rewrite::{self, Connection, Cookie, ResponseEdits};
+use crate::heads::rewrite::{self, Connection, ResponseEdits};
+use crate::heads::set_cookie::Cookie;
 use crate::heads::websocket;
 use crate::heads::writer::FieldBlock;
 use crate::keys::{ClientId, OfService, ServiceId, Store};
@@ -17,7 +18,7 @@ use crate::worker::Core;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::Duration;
-use weir_http1::{Framing, Mended, Parse, ResponseError, ResponseHead, Rules};
+use weir_http1::{Framing, Parse, Repaired, ResponseError, ResponseHead, Rules};
 use weir_http2::{ErrorCode, Part, StreamNo};
 use weir_reactor::Net;
 use weir_transport::{End, Fault};
@@ -27,9 +28,9 @@ use weir_transport::{End, Fault};
 pub(crate) enum Next {
     /// Nothing: more input continues the exchange.
     Wait,
-    /// Another server may respond in place of this one, whose response with this status begins at `at`.
+    /// Another server may replace this response, which has this status and begins at `at`.
     AskAnother { at: usize, status: u16 },
-    /// The server switched protocols, with the head that ends at `at`.
+    /// The server switched protocols; its head ends at `at`.
     Switch { at: usize },
     /// The response is complete.
     Complete(Completed),
@@ -58,7 +59,7 @@ pub(crate) struct Completed {
 /// The form in which a response arrives.
 #[derive(Clone, Copy, Debug)]
 enum Source<'a> {
-    /// Text. `rest`: the input behind the head.
+    /// Text. `rest`: the input after the head.
     Text { rest: &'a [u8] },
     /// Frames. `end`: no body follows.
     Stream { end: bool },
@@ -108,8 +109,8 @@ impl<N: Net> Flow<'_, N> {
         }
     }
 
-    /// Forwards the head of a response on a server's stream, whose lines are `bytes` and which was decoded last. `end`:
-    /// no body follows.
+    /// Forwards the head of a response on a server's stream that was decoded last; `bytes` are its lines. `end`: no
+    /// body follows.
     pub(crate) fn take_stream_head(&mut self, bytes: &[u8], end: bool) -> Next {
         self.response_begins(true);
         if let (true, Some(call)) = (end, &mut self.exchange.grpc) {
@@ -145,7 +146,7 @@ impl<N: Net> Flow<'_, N> {
         self.response_taken(b"", end, trailers)
     }
 
-    /// Notes the first bytes of a response. They rule out another attempt, unless another server may replace the
+    /// Records the first bytes of a response. They rule out another attempt, unless another server may replace the
     /// response.
     #[inline(always)]
     fn response_begins(&mut self, has_input: bool) {
@@ -159,7 +160,7 @@ impl<N: Net> Flow<'_, N> {
         }
     }
 
-    /// Processes the head at the start of `inbox[at..]`. Returns the position behind it; `None` if it is incomplete.
+    /// Processes the head at the start of `inbox[at..]`. Returns the position after it; `None` if it is incomplete.
     fn take_head(&mut self, inbox: &[u8], at: usize) -> ControlFlow<Next, Option<usize>> {
         match self.core.response.parse(&inbox[at..], &self.exchange.limits) {
             Ok(Parse::Complete(length)) => {
@@ -183,8 +184,8 @@ impl<N: Net> Flow<'_, N> {
         let Self { exchange, core, services, .. } = self;
         let rules = rules_of(services, exchange.service);
         let mut head = Vec::new();
-        match core.response.mend(&inbox[at..], &exchange.limits, rules, error, &mut head) {
-            Ok(Some(Mended { length, broken })) => {
+        match core.response.repair(&inbox[at..], &exchange.limits, rules, error, &mut head) {
+            Ok(Some(Repaired { length, broken })) => {
                 let after = at + length;
                 let passed = self.pass_head(&head, at, after, Source::Text { rest: &inbox[after..] });
                 if !matches!(passed, ControlFlow::Break(Next::AskAnother { .. })) {
@@ -201,7 +202,7 @@ impl<N: Net> Flow<'_, N> {
         }
     }
 
-    /// Forwards the head that was parsed last, from `buf`; the server sent it in the input from `at` to `after`.
+    /// Forwards the head that was parsed last, from `buf`. The server sent it in the input from `at` to `after`.
     fn pass_head(&mut self, buf: &[u8], at: usize, after: usize, source: Source<'_>) -> ControlFlow<Next> {
         let Self { exchange, client, upstream, services, core, .. } = self;
         let head = &core.response;
@@ -216,7 +217,7 @@ impl<N: Net> Flow<'_, N> {
                 (Framing::Length(0), Framing::None)
             }
             Source::Stream { end: true } => (framing, Framing::None),
-            // A client of HTTP/1.1 takes a body of its length for complete. On a stream, trailers may follow.
+            // An HTTP/1.1 client takes a body of the declared length for complete. On a stream, trailers may follow.
             Source::Stream { end: false } if exchange.stream.is_none() && status >= 200 => match framing {
                 Framing::None | Framing::Length(_) => (framing, framing),
                 Framing::Chunked | Framing::UntilClose => (framing, Framing::UntilClose),
@@ -272,7 +273,7 @@ impl<N: Net> Flow<'_, N> {
                     let out = client.transport.stage(&mut core.wire);
                     websocket::switched(buf, head, &accept, via, edits, out);
                     open_tunnel(exchange, core, services);
-                    // The client may have sent bytes ahead, or its end.
+                    // The client may already have sent bytes of the tunnel, or closed its side.
                     if client.ended || !client.held.is_empty() {
                         core.resumable.push(exchange.client);
                     }
@@ -318,8 +319,9 @@ impl<N: Net> Flow<'_, N> {
         ControlFlow::Continue(())
     }
 
-    /// Decides the next action after input, of which `rest` is left. `trailers`: lines that a stream ended with.
-    // Inlined into the path of HTTP/1.1; streams share an instance.
+    /// Decides the next action after input; `rest` is the unprocessed part. `trailers`: the lines at the end of a
+    /// stream.
+    // Inlined into the path of HTTP/1.1; all streams share one instance.
     #[inline(always)]
     fn response_taken(&mut self, rest: &[u8], end: Option<End>, trailers: &[u8]) -> Next {
         let Self { exchange, client, upstream, core, .. } = self;
@@ -406,7 +408,7 @@ impl<N: Net> Flow<'_, N> {
     }
 }
 
-/// The limits of an exchange that is over. They apply to the output that the client has not read yet.
+/// The limits of an exchange that is over. They still apply to the output that the client has not read.
 #[inline(always)]
 fn deadlines_of_rest(exchange: &mut Exchange, plan: &Rc<Plan>) -> Option<Box<BodyDeadlines>> {
     let is_special = exchange.policy().has_own_response_limits || !Rc::ptr_eq(&exchange.plan, plan);
@@ -427,7 +429,7 @@ fn open_tunnel<N: Net>(exchange: &mut Exchange, core: &mut Core<N>, services: &S
     core.count_response(exchange, exchange.status, services);
 }
 
-/// Counts the rules that a response broke, as its service allows.
+/// Counts the rules that a response violated with its service's permission.
 #[cold]
 pub(crate) fn note_recovered<N: Net>(
     core: &mut Core<N>,
@@ -440,7 +442,7 @@ pub(crate) fn note_recovered<N: Net>(
     }
 }
 
-/// The rules that a service allows its responses to break.
+/// The rules that a service allows its responses to violate.
 pub(crate) fn rules_of(services: &Store<OfService, Service>, service: ServiceId) -> Rules {
     services.get(service).map_or(Rules::NONE, |service| service.config.accept)
 }

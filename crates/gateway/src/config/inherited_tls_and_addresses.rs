@@ -1,6 +1,7 @@
-//! The state that a new configuration inherits from the active one, so that a reload costs no connection and no session.
+//! The state that a new configuration inherits from the active one, so that a reload drops no connection and no
+//! session.
 
-use super::files::{of_listener, of_service};
+use super::named_files::{of_listener, of_service};
 use super::snapshot::{Listener, Server, Service, Snapshot};
 use super::{Checked, Overrides};
 use crate::resolve::name_of;
@@ -8,8 +9,8 @@ use std::sync::Arc;
 use weir_transport::Place;
 
 impl Checked {
-    /// Inherits from `before`, whose active snapshot is `active`: TLS with its sessions and connections where settings and files are
-    /// the same; the addresses of names, which are valid for their TTL; and the overrides of servers.
+    /// Inherits state from `before`, whose active snapshot is `active`: TLS state with its sessions and connections,
+    /// where settings and files are the same; the resolved addresses of names; and the overrides of servers.
     pub(crate) fn inherit_state(&mut self, before: &Self, active: &Snapshot) {
         for at in 0..self.snapshot.listeners.len() {
             let old = self.tls_to_inherit(before, active, &self.snapshot.listeners[at]).cloned();
@@ -17,7 +18,7 @@ impl Checked {
                 && let Some(new) = Arc::make_mut(&mut self.snapshot).listeners[at].tls.replace(old.clone())
                 && let Some(secrets) = new.ticket_secrets()
             {
-                // Their file has been read again.
+                // The inherited TLS state keeps its sessions, but takes the secrets just read from the file.
                 old.replace_ticket_secrets(&secrets);
             }
         }
@@ -38,7 +39,8 @@ impl Checked {
         Arc::make_mut(&mut self.snapshot).take_overrides(active.overrides.clone());
     }
 
-    /// The TLS state of the listener that has had the address of this one, or else its name, if the settings are the same.
+    /// The TLS state to inherit if its settings are the same: that of the active listener with the address of
+    /// `listener`, or else of the one with its name.
     fn tls_to_inherit<'a>(
         &self,
         before: &Self,
@@ -86,14 +88,14 @@ fn has_certificates_of(listener: &Listener, old: &Listener) -> bool {
 }
 
 impl Snapshot {
-    /// Inherits the overrides of the servers that it has.
+    /// Inherits the overrides of the servers that are in this snapshot.
     pub(crate) fn take_overrides(&mut self, mut overrides: Overrides) {
         overrides.retain(self);
         self.overrides = overrides;
     }
 }
 
-/// Inherits the addresses of names.
+/// Inherits the resolved addresses of server names.
 pub(crate) fn inherit_service_state(service: &mut Service, old: &Service) {
     let is_named = |server: &&mut Server| name_of(&server.place).is_some();
     for server in service.servers.iter_mut().filter(is_named) {

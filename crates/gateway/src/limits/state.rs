@@ -7,17 +7,17 @@ use std::sync::Arc;
 
 /// The state of a snapshot's limits, which all workers share: token buckets by route, open connections by server.
 ///
-/// The snapshot has the values of these limits and no state. A process makes this state when it adopts a snapshot, and sends both
-/// to the workers together.
+/// A snapshot contains the values of the limits, but no state. The process creates the state when it adopts a snapshot,
+/// and sends both to the workers together.
 #[derive(Debug, Default)]
 pub(crate) struct SharedLimits {
-    /// In the order of [`Snapshot::routes`].
+    /// The token buckets of routes, in the order of [`Snapshot::routes`].
     rates: Arc<[Option<Rate>]>,
-    /// In the order of [`Snapshot::services`] and their servers.
+    /// The slots of servers, in the order of [`Snapshot::services`] and their servers.
     slots: Vec<ServiceSlots>,
 }
 
-/// The slots of a service's servers; empty if none has a limit.
+/// The slots of a service's servers; empty if no server has a limit.
 type ServiceSlots = Arc<[Option<Arc<Slots>>]>;
 
 impl SharedLimits {
@@ -27,8 +27,8 @@ impl SharedLimits {
         Self::with(snapshot, slots)
     }
 
-    /// The state of a snapshot that replaces another one, `old` with the state `before`. A server whose limit stays keeps its slots,
-    /// so that open connections still count. Token buckets start full.
+    /// The state of a snapshot that replaces `old`, which has the state `before`. A server with an unchanged limit
+    /// keeps its slots, so that open connections still count. Token buckets start full.
     pub(crate) fn after(snapshot: &Snapshot, old: &Snapshot, before: &Self) -> Self {
         let slots = snapshot.services.iter().map(|service| {
             let old = old.service_named(&service.name).map(|at| (&*old.services[at], before.slots(at)));
@@ -37,7 +37,8 @@ impl SharedLimits {
         Self::with(snapshot, slots)
     }
 
-    /// The state of a snapshot in which only the service at `at` differs: it was `old` and is `now`. Token buckets stay.
+    /// The state of a snapshot in which only the service at `at` differs: it was `old` and is `now`. Token buckets keep
+    /// their tokens.
     pub(crate) fn with_service(&self, at: usize, now: &Service, old: &Service) -> Self {
         let mut slots = self.slots.clone();
         if let Some(place) = slots.get_mut(at) {
@@ -51,12 +52,12 @@ impl SharedLimits {
         Self { rates: rates.collect(), slots: slots.collect() }
     }
 
-    /// The token buckets of a route, by its place; `None`: it has no limit.
+    /// The token buckets of the route with this index; `None`: no limit.
     pub(crate) fn rate(&self, route: usize) -> Option<&Rate> {
         self.rates.get(route)?.as_ref()
     }
 
-    /// The slots of a service's servers, by its place and in their order; empty if none has a limit.
+    /// The slots of the servers of the service with this index, in the servers' order; empty if no server has a limit.
     pub(crate) fn slots(&self, service: usize) -> &[Option<Arc<Slots>>] {
         self.slots.get(service).map_or(&[], AsRef::as_ref)
     }
@@ -112,7 +113,7 @@ mod tests {
         let slot = one(&limits, 0).and_then(Slots::take);
         assert!(slot.is_some() && one(&limits, 2).is_none());
         assert!(!Arc::ptr_eq(one(&limits, 0).unwrap(), one(&limits, 1).unwrap()), "each service has its own");
-        // Another service is the first one now.
+        // Another service is now the first.
         let after = snapshot(&[
             ("a", "max_connections = 2"),
             ("app", "max_connections = 2"),

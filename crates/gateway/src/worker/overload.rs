@@ -19,7 +19,7 @@ pub(super) struct Overload {
     reported: Option<Instant>,
     /// The time of the last search for idle clients.
     swept: Option<Instant>,
-    /// The number of connections to close at once, and the time at which it was set.
+    /// The number of connections to close in one step, and the time at which it was set.
     need: Option<(Instant, usize)>,
     /// The time of the last request to other workers, per cause.
     asked: [Option<Instant>; EXHAUSTED.len()],
@@ -49,8 +49,8 @@ impl Overload {
         self.need.map_or(LEAST_AT_ONCE, |(_, need)| need)
     }
 
-    /// Whether to ask other workers for room: at most once per [`frontends::REST`] and cause, since the search costs
-    /// them time.
+    /// Whether to ask other workers for room: at most once per [`frontends::REST`] and cause, since their search takes
+    /// time.
     fn may_ask(&mut self, scarce: Exhausted, now: Instant) -> bool {
         let asked = &mut self.asked[scarce as usize];
         let may = asked.is_none_or(|asked| now.saturating_duration_since(asked) >= frontends::REST);
@@ -81,7 +81,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// An accept failed: makes room, or pauses the listener. Returns whether to try again now.
+    /// An accept failed: makes room, or pauses the listener. Returns whether to accept again now.
     pub(super) fn accept_failed(&mut self, index: u32, error: &io::Error) -> bool {
         let is_scarce = Exhausted::is(error);
         if is_scarce {
@@ -102,14 +102,14 @@ impl<N: Net> Worker<N> {
         false
     }
 
-    /// A descriptor for a connection to a server while connections use their whole share: that of an idle connection,
-    /// or one of the reserve until other workers close some. Errors: the reserve is used up.
+    /// A descriptor for a server connection while connections use their whole share: taken from an idle connection or,
+    /// until other workers close some, from the reserve. Errors: the reserve is used up.
     #[cold]
     pub(super) fn place_for_upstream(&mut self) -> Result<Descriptor, Exhausted> {
         if !self.evict_upstream(Exhausted::Descriptors) {
             self.ask_for_room(Exhausted::Descriptors);
         }
-        // While the reserve is in use, the descriptor of the closed connection belongs to it, too.
+        // While the reserve is in use, the closed connection's descriptor belongs to the reserve, too.
         self.peers.descriptors.one_more()
     }
 
@@ -141,7 +141,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Closes at most `need` idle connections, longest idle first: those to servers, or if none can help, those of
+    /// Closes at most `need` idle connections, the longest idle first: to servers or, if that does not help, of
     /// clients. Returns their number.
     fn make_room(&mut self, scarce: Exhausted, need: usize) -> usize {
         let more = |_: &usize| scarce != Exhausted::Connections && self.evict_upstream(scarce);
@@ -185,7 +185,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// A connection was closed: wakes other workers if one needs its descriptor.
+    /// A connection was closed: wakes the other workers if one of them needs a descriptor.
     #[inline]
     pub(super) fn offer_descriptor(&mut self) {
         if self.peers.descriptors.is_wanted() {
@@ -220,7 +220,7 @@ impl<N: Net> Worker<N> {
                 )),
             }
         }
-        // A connection may have closed before `want` announced the need.
+        // A connection may have closed before `want` announced the need, so check again.
         self.wake_listeners();
     }
 
@@ -253,7 +253,7 @@ impl<N: Net> Worker<N> {
         let mut closed = 0;
         for (_, id) in idle {
             let Some(client) = self.clients.get_mut(id) else { continue };
-            // Its next request may be unread.
+            // The client's next request may have arrived unread.
             if client.transport.is_quiet() {
                 // Best effort: a clean close.
                 let _ = client.finish(&mut self.core.wire);
@@ -273,13 +273,13 @@ fn idle_until<S: Socket>(client: &Client<S>) -> Option<Instant> {
     (is_idle && client.transport.pending() == 0).then_some(until)
 }
 
-/// The maximum number of connections to servers to close at once: enough for the accepts of a few turns.
+/// The maximum number of connections to servers to close in one step: enough for the accepts of a few turns.
 const UPSTREAMS_AT_ONCE: usize = 8;
 
 /// The first number of connections to close: a client without room is rarely the only one.
 const LEAST_AT_ONCE: usize = 8;
 
-/// The maximum number of connections to close at once, which takes a few milliseconds.
+/// The maximum number of connections to close in one step, which takes a few milliseconds.
 const MOST_AT_ONCE: usize = 64;
 
 /// The minimum idle time of a connection to close: after a response, the client may be about to send its next request.

@@ -16,12 +16,12 @@ use weir_reactor::Net;
 use weir_transport::{Fault, Transport};
 
 impl<N: Net> Worker<N> {
-    /// A connection for a request: a pooled one without pending input, or a new one; to a server of HTTP/2, one that takes
-    /// another stream.
+    /// A connection for a request: a pooled one without pending input, or a new one. To an HTTP/2 server, a connection
+    /// that takes another stream.
     pub(super) fn attempt(&mut self, server: ServerId, client: ClientId) -> Result<Attempt, Unavailable> {
         while let Some(Pooled { id: upstream, is_settled }) = self.take_idle(server) {
-            // The poller reported all events of this turn, and those of server connections are handled before requests:
-            // a connection that is still in the pool is quiet.
+            // The poller reported all events of this turn, and the worker handles those of server connections before
+            // requests: a connection that is still in the pool is quiet.
             let is_known = is_settled && self.core.knows_all;
             if is_known
                 || self.upstreams.get_mut(upstream).is_some_and(|upstream| is_quiet(upstream, &mut self.core))
@@ -33,7 +33,7 @@ impl<N: Net> Worker<N> {
         self.further_attempt(server, client)
     }
 
-    /// A connection for a further attempt: a new one, except to a server of HTTP/2.
+    /// A connection for a further attempt: a new one, except to an HTTP/2 server.
     pub(super) fn further_attempt(
         &mut self,
         server: ServerId,
@@ -59,7 +59,7 @@ impl<N: Net> Worker<N> {
         self.servers.get_mut(server).and_then(|server| server.pool.take(turn, &mut self.upstreams))
     }
 
-    /// The server for a request. Errors: no server can take it, or the service is gone.
+    /// The server for a request. Errors: no server can take the request, or the service was removed.
     pub(super) fn choose(&mut self, service: ServiceId, context: PickContext) -> Result<ServerId, Fault> {
         let now = self.core.net.now();
         let service = self.services.get_mut(service);
@@ -76,7 +76,7 @@ impl<N: Net> Worker<N> {
         if context.asked.contains(&Some(chosen)) { Err(no_server()) } else { Ok(chosen) }
     }
 
-    /// Dials a server for a client, whose addresses the PROXY protocol header announces if the server expects one.
+    /// Dials a server for a client. A server that expects the PROXY protocol gets a header with the client's addresses.
     pub(super) fn dial(&mut self, id: ServerId, client: ClientId) -> Result<UpstreamId, Unavailable> {
         let server = self.servers.get(id).ok_or_else(no_server)?;
         let slot = match &server.slots {
@@ -118,8 +118,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Counts a response and records a failure of its server if `eject.on` of the service includes the status. Returns
-    /// whether it does.
+    /// Counts a response, and records a failure of its server if `eject.on` of the service includes the status. Returns
+    /// whether the response is a failure.
     #[cold]
     pub(super) fn note_failure(&mut self, service: ServiceId, server: ServerId, status: u16) -> bool {
         let failure = Failure::Status(status);
@@ -171,7 +171,7 @@ impl<N: Net> Worker<N> {
             server.succeeded();
             server.count(status);
         }
-        // A PROXY protocol header binds the connection to one client.
+        // A PROXY protocol header ties the connection to one client.
         let may_go_on = server.config.announces.is_none()
             && server.has_place_in_pool()
             && !upstream.life.is_used_up(&server.config.pool, now);
@@ -193,7 +193,7 @@ impl<N: Net> Worker<N> {
         join(older, id, &mut self.upstreams);
     }
 
-    /// Pools a connection to a server with a shared connection limit, or gives it to another worker that waits for one.
+    /// Pools a connection to a server with a shared connection limit, or hands it to another worker that waits for one.
     fn put_back(&mut self, id: UpstreamId) {
         if self.is_wanted_elsewhere(id) {
             return;
@@ -202,7 +202,7 @@ impl<N: Net> Worker<N> {
         self.put_into_pool(id);
     }
 
-    /// Counts the response on a connection: as a success of its server, or as a failure.
+    /// Counts the response on a connection: as a success or a failure of the server.
     pub(super) fn note_response(&mut self, id: UpstreamId, service: ServiceId, status: u16) {
         if status >= 400 && self.has_failed(id, service, status) {
             return;
@@ -286,8 +286,9 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// Whether a server's connection has received nothing since its last response. Input may be the end of the stream,
-/// which the poller reports too late for the next request, or bytes that the next client must not get.
+/// Whether a server's connection has received nothing since its last response. Pending input may be the end of the
+/// stream, which the poller would report too late for the next request, or stray bytes that the next client must not
+/// receive.
 pub(super) fn is_quiet<N: Net>(upstream: &mut Upstream<N::Socket>, core: &mut Core<N>) -> bool {
     if upstream.transport.is_quiet() {
         return true;
@@ -313,7 +314,7 @@ pub(super) fn note_stray<N: Net>(bytes: usize, core: &mut Core<N>) {
 /// The cause of a failure to get a connection to a server.
 #[derive(Debug)]
 pub(super) enum Unavailable {
-    /// The server has its maximum number of connections.
+    /// The server's connections have reached their limit.
     Full,
     /// The process is out of descriptors.
     NoDescriptors,
@@ -337,7 +338,7 @@ impl From<Unavailable> for Reason {
     }
 }
 
-/// All servers are down or drained, or gone from the configuration.
+/// All servers are down, drained, or removed from the configuration.
 fn no_server() -> Fault {
     Fault::Connect(io::Error::other("no server is left"))
 }

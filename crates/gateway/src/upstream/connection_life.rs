@@ -15,15 +15,15 @@ pub(crate) struct Life {
     jitter: Jitter,
 }
 
-/// The part of a tenth by which a connection's limits are reduced, so that connections dialled together are not
-/// redialled together. The maximum, 255 of [`PARTS`], is just below a tenth.
+/// The amount, up to a tenth, by which a connection's limits are reduced, so that connections dialled together are not
+/// redialled together. The maximum, 255 / [`PARTS`], is just below a tenth.
 #[derive(Clone, Copy, Debug)]
 struct Jitter(u8);
 
 const PARTS: u32 = 2560;
 
-/// The time by which the gateway closes an idle connection before its server does, since a request sent just then would
-/// be lost. One second is far above a network delay, and small against the usual timeout of 5 s.
+/// How much earlier than its server the gateway closes an idle connection, since a request sent during the server's
+/// close would be lost. One second is far above a network delay, and small against the usual timeout of 5 s.
 const AHEAD: Duration = Duration::from_secs(1);
 
 impl Life {
@@ -40,7 +40,7 @@ impl Life {
                 .is_some_and(|most| now.saturating_duration_since(self.dialled) >= self.jitter.age(most))
     }
 
-    /// The idle timeout: `most`, reduced where necessary to end before the server's.
+    /// The idle timeout: `most`, reduced if necessary to end before the server's timeout.
     pub(crate) fn idle(&self, most: Duration) -> Duration {
         self.keep_alive_hint.map_or(most, |kept| most.min(kept.saturating_sub(AHEAD).max(kept / 2)))
     }

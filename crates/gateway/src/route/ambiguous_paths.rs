@@ -1,4 +1,4 @@
-//! Ambiguous paths: targets in which a server may read another path than the routes do.
+//! Ambiguous paths: targets in which a server may read another path than the gateway's routes.
 
 use super::edits::PathEdit;
 use super::hosts::path_of;
@@ -9,7 +9,7 @@ use std::borrow::Cow;
 /// servers treat differently.
 pub(crate) fn normal(path: &[u8]) -> Cow<'_, [u8]> {
     let mut last = 0;
-    // Paths are short: one pass over the bytes costs less than a SIMD search.
+    // Paths are short, so one pass over the bytes is cheaper than a SIMD search.
     let is_plain = path.first() == Some(&b'/')
         && path.iter().all(|byte| {
             let follows_slash = std::mem::replace(&mut last, *byte) == b'/';
@@ -23,17 +23,33 @@ pub(crate) fn normal(path: &[u8]) -> Cow<'_, [u8]> {
 struct Reading {
     /// An encoded slash separates segments.
     slashes: bool,
-    /// A backslash, encoded or not, separates segments.
-    backslashes: bool,
-    /// A backslash separates segments, and an encoded one does not (WHATWG URL Standard).
-    raw_backslashes: bool,
-    /// A semicolon ends a segment: parameters follow.
-    parameters: bool,
-    /// As `parameters`, which are removed before slashes are decoded: an encoded one belongs to a parameter.
-    raw_parameters: bool,
+    backslashes: Backslashes,
+    parameters: Parameters,
     /// The path ends at an encoded NUL.
     nul: bool,
     dots: Dots,
+}
+
+/// The treatment of backslashes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Backslashes {
+    /// A character as others.
+    Kept,
+    /// A backslash separates segments, and an encoded one does not (WHATWG URL Standard).
+    Separate,
+    /// A backslash separates segments, encoded or not.
+    SeparateEncoded,
+}
+
+/// The treatment of a semicolon and what follows it in its segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Parameters {
+    /// A part of the segment.
+    Kept,
+    /// Removed.
+    Removed,
+    /// Removed before slashes are decoded: an encoded one belongs to a parameter.
+    RemovedFirst,
 }
 
 /// The treatment of dot segments.
@@ -44,54 +60,57 @@ enum Dots {
     /// Dot segments are resolved before repeated slashes are merged, so `..` may remove an empty segment (RFC 3986
     /// section 5.2.4).
     ResolvedFirst,
-    /// Dot segments are kept, as other segments are.
+    /// Dot segments are kept, like other segments.
     Kept,
 }
 
 impl Reading {
     const OF_ROUTES: Self = Self {
         slashes: false,
-        backslashes: false,
-        raw_backslashes: false,
-        parameters: false,
-        raw_parameters: false,
+        backslashes: Backslashes::Kept,
+        parameters: Parameters::Kept,
         nul: false,
         dots: Dots::Resolved,
     };
 
-    /// All readings that may differ for this path, dot segments aside. The first one is that of routes.
+    /// All readings that may differ for this path, apart from dot segments. The first one is the routes' reading.
     fn all_of(path: &[u8]) -> impl Iterator<Item = Self> {
         let has = |encoded: &[u8]| path.windows(3).any(|text| text.eq_ignore_ascii_case(encoded));
-        let has_parameters = path.contains(&b';');
-        let present = [
-            has(b"%2f"),
-            path.contains(&b'\\') || has(b"%5c"),
-            path.contains(&b'\\') && has(b"%5c"),
-            has_parameters,
-            has_parameters && (has(b"%2f") || has(b"%5c")),
-            nul(path).is_some(),
-        ];
-        let all = (0..64).map(|bits: u8| [0, 1, 2, 3, 4, 5].map(|bit| bits >> bit & 1 != 0));
-        let differs = move |chosen: &[bool; 6]| chosen.iter().zip(present).all(|(chosen, is)| is || !chosen);
-        all.filter(differs).map(|[slashes, backslashes, raw_backslashes, parameters, raw_parameters, nul]| {
-            Self { slashes, backslashes, raw_backslashes, parameters, raw_parameters, nul, ..Self::OF_ROUTES }
-        })
+        let one_or_both = |both| if both { &[false, true][..] } else { &[false] };
+        let slashes = one_or_both(has(b"%2f"));
+        let nuls = one_or_both(nul(path).is_some());
+        let backslashes = match (path.contains(&b'\\'), has(b"%5c")) {
+            (false, false) => &[Backslashes::Kept][..],
+            (true, true) => &[Backslashes::Kept, Backslashes::Separate, Backslashes::SeparateEncoded],
+            _ => &[Backslashes::Kept, Backslashes::SeparateEncoded],
+        };
+        let parameters = match (path.contains(&b';'), has(b"%2f") || has(b"%5c")) {
+            (false, _) => &[Parameters::Kept][..],
+            (true, false) => &[Parameters::Kept, Parameters::Removed],
+            (true, true) => &[Parameters::Kept, Parameters::Removed, Parameters::RemovedFirst],
+        };
+        let kept = slashes.iter().map(|slashes| Self { slashes: *slashes, ..Self::OF_ROUTES });
+        kept.flat_map(|reading| backslashes.iter().map(move |it| Self { backslashes: *it, ..reading }))
+            .flat_map(|reading| parameters.iter().map(move |it| Self { parameters: *it, ..reading }))
+            .flat_map(|reading| nuls.iter().map(move |it| Self { nul: *it, ..reading }))
     }
 
     fn of(self, path: &[u8]) -> Vec<u8> {
         let end = if self.nul { nul(path) } else { None };
         let path = &path[..end.unwrap_or(path.len())];
-        let has_backslashes = self.backslashes || self.raw_backslashes;
-        let is_end = |byte: &u8| *byte == b'/' || has_backslashes && *byte == b'\\';
-        let path = match self.raw_parameters {
-            true => self.decoded(&without_parameters(path, is_end)),
-            false => self.decoded(path),
+        let is_end = |byte: &u8| *byte == b'/' || self.backslashes != Backslashes::Kept && *byte == b'\\';
+        let path = match self.parameters {
+            Parameters::RemovedFirst => self.decoded(&without_parameters(path, is_end)),
+            Parameters::Kept | Parameters::Removed => self.decoded(path),
         };
         let below = if path.first().is_some_and(is_end) { &path[1..] } else { &path[..] };
         let mut segments: Vec<&[u8]> = Vec::new();
         let mut ends_in_slash = false;
         for segment in below.split(is_end) {
-            let end = if self.parameters { memchr::memchr(b';', segment) } else { None };
+            let end = match self.parameters {
+                Parameters::Removed => memchr::memchr(b';', segment),
+                Parameters::Kept | Parameters::RemovedFirst => None,
+            };
             let segment = &segment[..end.unwrap_or(segment.len())];
             let is_dots = self.dots != Dots::Kept && matches!(segment, b"." | b"..");
             ends_in_slash = is_dots || segment.is_empty();
@@ -116,11 +135,11 @@ impl Reading {
         out
     }
 
-    /// Decodes, once, the characters that are plain in this reading, and writes all other escapes in upper case.
+    /// Decodes once the characters that are plain in this reading, and writes all other escapes in upper case.
     fn decoded(self, path: &[u8]) -> Vec<u8> {
         let is_plain = |byte: u8| match byte {
             b'/' => self.slashes,
-            b'\\' => self.backslashes,
+            b'\\' => self.backslashes == Backslashes::SeparateEncoded,
             byte => byte.is_ascii_alphanumeric() || b"-._~".contains(&byte),
         };
         let mut out = Vec::with_capacity(path.len());
@@ -145,7 +164,7 @@ impl Reading {
     }
 }
 
-/// A path without the parameters of its segments, which end where `is_end` says.
+/// A path without the parameters of its segments. `is_end` returns true for the bytes that end a parameter.
 fn without_parameters(path: &[u8], is_end: impl Fn(&u8) -> bool) -> Vec<u8> {
     let mut is_parameter = false;
     let mut out = path.to_vec();
@@ -166,23 +185,22 @@ fn hex(digits: &[u8]) -> Option<u8> {
     Some((digit(digits[0])? * 16 + digit(digits[1])?) as u8)
 }
 
-/// The routes that one request can take, by path.
+/// The routes that a request can take, by path.
 pub(crate) trait Routes {
     /// The route of a path in normal form.
     fn of(&self, path: &[u8]) -> Option<usize>;
-    /// Whether the gateway itself responds to requests on a route, so that they reach no server.
+    /// Whether the gateway itself responds on a route, so that its requests reach no server.
     fn is_answered(&self, route: usize) -> bool;
 }
 
-/// Whether a server may read the target as a path of another route than `found`, or as one that `edit` should keep from
-/// it. The target is unambiguous if all of these hold:
+/// Whether a server may read the target as a path of another route than `found`, or as a path that `edit` should make
+/// unreachable. The target is unambiguous if all of these conditions hold:
 ///
 /// - Encoded slashes, backslashes, parameters and an encoded NUL change neither the route nor the effect of `edit`, in
 ///   any reading.
-/// - Servers that keep dot segments, or resolve them before they merge slashes, read a path that has a route to a
-///   server.
-/// - Servers that read `//name` at the beginning as a host do not read the rest as a path to which the gateway itself
-///   responds, whatever they do with dot segments.
+/// - Servers that keep dot segments, or resolve them before they merge slashes, read a path with a route to a server.
+/// - Servers that read `//name` at the start as a host do not read the rest as a path to which the gateway itself
+///   responds, however they treat dot segments.
 #[cold]
 pub(crate) fn is_ambiguous(
     target: &[u8],
@@ -192,7 +210,7 @@ pub(crate) fn is_ambiguous(
 ) -> bool {
     let path = path_of(target);
     let normal = normal(path);
-    // An edited path is sent in normal form.
+    // The gateway sends an edited path in normal form.
     let sent = if edit.is_some() { &normal } else { path };
     let is_kept = |path: &[u8]| routes.of(path).is_none_or(|route| routes.is_answered(route));
     let is_another = |reading: Reading| {
@@ -214,8 +232,8 @@ pub(crate) fn is_ambiguous(
     Reading::all_of(sent).any(|reading| is_another(reading) || is_below_host(reading))
 }
 
-/// The path after a leading `//host`, which some servers read as a host, as browsers and Node.js do in a reference
-/// (WHATWG URL Standard).
+/// The path after a leading `//host`. Some servers read it as a host, like browsers and Node.js in a reference (WHATWG
+/// URL Standard).
 fn below_host(path: &[u8]) -> Option<&[u8]> {
     let is_slash = |byte: &u8| b"/\\".contains(byte);
     let host = path.iter().position(|byte| !is_slash(byte)).filter(|slashes| *slashes > 1)?;
@@ -274,7 +292,7 @@ mod tests {
         }
     }
 
-    /// Routes by path. The gateway itself responds on those whose number is in the list.
+    /// Routes by path, and the numbers of those on which the gateway itself responds.
     struct Table(Hosts, Vec<usize>);
 
     impl Routes for Table {
@@ -300,7 +318,7 @@ mod tests {
         table
     }
 
-    /// The route by which a request for the target reaches a server, if it does.
+    /// The route on which a request for the target reaches a server; `None` if it does not.
     fn accepted(table: &Table, target: &str, edit: Option<&PathEdit>) -> Option<usize> {
         let target = target.as_bytes();
         let found = table.of(&normal(path_of(target)))?;
@@ -335,7 +353,7 @@ mod tests {
             // Escapes are decoded once.
             (site, "/admin%252fsecret", Some(1)),
             (site, "/%2561dmin/x", Some(1)),
-            // Dot segments that a server keeps, or resolves as the RFC says.
+            // Dot segments that a server keeps, or resolves as in RFC 3986.
             (site, "/admin/../x", None),
             (site, "/admin/%2e%2e/x", None),
             (site, "/admin//../x", None),
@@ -369,7 +387,7 @@ mod tests {
             (site, "/admin;/y", None),
             (site, "/x/..;/admin", None),
             (site, "/x/..;a=b%2fadmin", None),
-            // A server may remove parameters, encoded slashes among them, before it decodes.
+            // A server may remove parameters, including encoded slashes, before it decodes.
             (site, "/;%2f2f/admin%2f", None),
             (site, "/;a%2fb/admin/x", None),
             (site, "/x/..;%2f/admin", None),
@@ -453,7 +471,7 @@ mod tests {
         out
     }
 
-    /// The segments that a server reads if it resolves dot segments after (`merges`) or before it merges slashes.
+    /// The segments that a server reads if it resolves dot segments after merging slashes (`merges`) or before.
     fn resolved(path: &str, merges: bool) -> Vec<&str> {
         let mut out = Vec::new();
         for segment in path.split('/').skip(1) {

@@ -1,4 +1,4 @@
-//! The files that a configuration names, compared by content: with symbolic links, date and inode are poor evidence of
+//! The files that a configuration names, compared by content: with symbolic links, time and inode do not reliably show
 //! a change.
 
 use super::document::{Certificate, Config, ListenerTls, ServiceTls};
@@ -16,12 +16,12 @@ pub(crate) struct Files(BTreeMap<PathBuf, Content>);
 /// The files that a configuration was read from, and the files that it names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OnDisk {
-    /// The configuration files that can be read.
+    /// The configuration files themselves, if readable.
     own: Files,
     named: Files,
 }
 
-/// A hash, so that no key stays in memory; `None` if the file cannot be read.
+/// A hash of a file, so that no private key stays in memory; `None` if the file cannot be read.
 type Content = Option<u64>;
 
 impl Files {
@@ -41,12 +41,13 @@ impl Files {
         Self(files)
     }
 
-    /// The same files as they are now.
+    /// The current contents of the same files.
     fn again(&self) -> Self {
         Self(self.0.keys().map(|path| (path.clone(), content(path))).collect())
     }
 
-    /// A fingerprint of the contents of a certificate's chain and key. The same in every process and version: an upgrade hands it over.
+    /// A fingerprint of the contents of a certificate's chain and key. Every process and version must compute the same
+    /// one, since an upgrade passes it on.
     pub(crate) fn fingerprint(&self, certificate: &Certificate) -> u64 {
         let content = |path: &PathBuf| self.0.get(path).copied().flatten().unwrap_or_default().to_be_bytes();
         hash_of(&[content(&certificate.chain), content(&certificate.key)].concat())
@@ -65,8 +66,9 @@ impl OnDisk {
         Self { own: Files(own.collect()), named }
     }
 
-    /// Reads a configuration file, valid or not, the files that it includes, and the files that it names, as far as
-    /// they are known. `self` is an earlier state of them: equal texts name the same files, and are not parsed again.
+    /// Reads a configuration file, valid or not, the files that it includes, and, as far as it can be parsed, the files
+    /// that it names. `self` is an earlier state: if the texts are unchanged, they name the same files and need no
+    /// parsing.
     pub(crate) fn again(&self, path: &Path) -> Self {
         let mut findings = Findings::default();
         let texts = Texts::read(path, &mut findings);
@@ -115,10 +117,11 @@ mod tests {
     use super::*;
     use tempfile::tempdir;
 
-    /// Of the files `a` and `b`.
+    /// The fingerprint of the files `a` and `b`.
     const FINGERPRINT: u64 = 0x9b8d_d74b_33d1_5137;
 
-    /// An upgrade compares the fingerprint of another version. Regression test: it depended on the standard library's hash.
+    /// Regression test: the fingerprint depended on the standard library's hash, but an upgrade compares it with
+    /// another version's.
     #[test]
     fn the_fingerprint_of_a_certificate_does_not_change() {
         let folder = tempdir().unwrap();

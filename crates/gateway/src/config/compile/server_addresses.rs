@@ -30,8 +30,8 @@ impl Finder {
         Self::of(&config.dns, servers.map(|server| &server.url), HashMap::new())
     }
 
-    /// Resolves the names of these places with the configured name servers, but for those that are `known`. Errors: the name servers
-    /// cannot be used.
+    /// Resolves the names of these places, except `known` ones, with the configured name servers. Errors: the name
+    /// servers cannot be used.
     pub(super) fn of<'a>(
         dns: &Dns,
         places: impl Iterator<Item = &'a Place>,

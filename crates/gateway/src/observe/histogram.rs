@@ -1,0 +1,60 @@
+//! The histogram of durations, and the bounds of its buckets.
+
+use super::exposition::Exposition;
+use super::latency::Measured;
+use super::row::Row;
+use super::values::{Field, Sample, labelled};
+
+/// A histogram of durations.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Histogram {
+    /// Counts up to each bound of [`BOUNDS`]; the last bucket counts longer durations.
+    buckets: [u64; BOUNDS.len() + 1],
+    sum_us: u64,
+}
+
+/// The upper bounds of the buckets, in microseconds.
+pub(super) const BOUNDS: [u64; 16] = {
+    let mut bounds = [500; 16];
+    let mut at = 1;
+    while at < bounds.len() {
+        bounds[at] = bounds[at - 1] * 2;
+        at += 1;
+    }
+    bounds
+};
+
+impl Histogram {
+    #[inline]
+    pub(super) fn record(&mut self, Measured { bucket, micros, .. }: Measured) {
+        self.buckets[bucket] += 1;
+        self.sum_us += micros;
+    }
+}
+
+impl Field for Histogram {
+    fn add(&mut self, other: &Self) {
+        for (mine, theirs) in self.buckets.iter_mut().zip(other.buckets) {
+            *mine += theirs;
+        }
+        self.sum_us += other.sum_us;
+    }
+
+    /// The sum, in microseconds.
+    fn samples(&self, row: &Row) -> Vec<Sample<'_>> {
+        labelled(row, &[self.sum_us])
+    }
+
+    fn write(&self, row: &Row, text: &mut Exposition) {
+        text.family(row.name, row.kind.name(), row.help);
+        let [bucket, sum, count] = ["bucket", "sum", "count"].map(|part| format!("{}_{part}", row.name));
+        let bounds = BOUNDS.iter().map(|bound| (*bound as f64 / 1e6).to_string());
+        let mut all = 0;
+        for (bound, count) in bounds.chain(["+Inf".to_owned()]).zip(self.buckets) {
+            all += count;
+            text.sample(&bucket, &[("le", &bound)], all);
+        }
+        text.sample(&sum, &[], self.sum_us as f64 / 1e6);
+        text.sample(&count, &[], all);
+    }
+}
