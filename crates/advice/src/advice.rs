@@ -1,4 +1,4 @@
-//! The answer: findings, and all that they rest on.
+//! The advice: findings, and the data that supports them.
 
 use crate::fact::Facts;
 use crate::finding::Finding;
@@ -8,24 +8,24 @@ use serde::Serialize;
 use weir_probe::Report;
 use weir_profile::Profile;
 
-/// Findings, and all that they rest on.
+/// Findings, and the data that supports them.
 #[derive(Clone, Debug, Serialize)]
 pub struct Advice {
     /// Schema version: 1.
     pub schema: u32,
     /// Version of the program.
     pub weir: &'static str,
-    /// What was looked at.
+    /// The subject of the advice.
     pub subject: String,
-    /// In whose words changes are named.
+    /// The product in whose terms changes are named.
     pub product: Product,
-    /// Those with the largest gain first; empty if nothing is worth changing.
+    /// The findings, largest gain first; empty if no change is worthwhile.
     pub findings: Vec<Finding>,
-    /// What was not measured, and the next step.
+    /// The missing measurements, each with the next step.
     pub notes: Vec<String>,
     /// The load under which the profile was taken.
     pub profiled: Option<Profiled>,
-    /// How the CPU time of the profile divides.
+    /// The division of the profile's CPU time.
     pub split: Option<Split>,
     /// All facts.
     pub facts: Facts,
@@ -39,16 +39,16 @@ pub struct Advice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Profiled {
-    /// The load that the service has anyway.
+    /// The service's existing load.
     OwnLoad,
-    /// This program's, with a new connection and a full handshake for each request.
+    /// This program's load, with a new connection and a full handshake for each request.
     NewConnections,
-    /// This program's, on kept connections in cleartext.
+    /// This program's load, on keep-alive connections in cleartext.
     KeptConnections,
 }
 
 impl Profiled {
-    /// Before `.. of its CPU time is ..`.
+    /// The beginning of `.. of its CPU time is ..`.
     pub(crate) fn load(self) -> &'static str {
         match self {
             Self::OwnLoad => "under its own load",
@@ -57,7 +57,7 @@ impl Profiled {
         }
     }
 
-    /// `of the CPU time ..`.
+    /// The end of `of the CPU time ..`.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::OwnLoad => "under its own load",

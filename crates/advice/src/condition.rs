@@ -11,7 +11,7 @@ pub(crate) struct Condition {
     /// The fact.
     pub(crate) fact: String,
     test: Test,
-    /// It holds too if the fact is unknown.
+    /// Whether the condition also holds if the fact is unknown.
     or_unknown: bool,
 }
 
@@ -27,7 +27,7 @@ enum Test {
 }
 
 impl Condition {
-    /// Whether it holds. It does not if its fact is unknown, unless the condition says so.
+    /// Whether the condition holds. If its fact is unknown, it holds only with `or unknown`.
     pub(crate) fn holds(&self, facts: &Facts) -> bool {
         let Some(fact) = facts.get(&self.fact) else { return self.or_unknown };
         let number = match fact.value {
@@ -46,7 +46,7 @@ impl Condition {
         }
     }
 
-    /// Values at and around those that decide whether it holds; `None` is an unknown fact.
+    /// Values at and around the limits of the condition; `None` is an unknown fact.
     #[cfg(test)]
     pub(crate) fn around(&self) -> Vec<Option<Value>> {
         const STEP: f64 = 1e-3;

@@ -11,7 +11,7 @@ use weir_syntax::{At, Files, Kind, Reader as _, SyntaxError};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config(pub(crate) Parsed);
 
-/// By its product.
+/// The configuration by product.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Parsed {
     /// nginx's directives.
@@ -20,21 +20,21 @@ pub(crate) enum Parsed {
     Haproxy(Vec<Section>),
 }
 
-/// Why a configuration was not read.
+/// The reason why a configuration was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{}: {source}", file.display())]
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// It is not a configuration.
+    /// The file is not a configuration.
     #[error(transparent)]
     Invalid(#[from] SyntaxError),
-    /// It includes a file that cannot be read.
+    /// An included file cannot be read.
     #[error(
         "{at}: `{directive}`: the file cannot be read; advise on the configuration where it is, or copy the file beside it"
     )]
@@ -44,7 +44,7 @@ pub enum ConfigError {
         /// The directive.
         directive: String,
     },
-    /// It is of neither product.
+    /// The configuration belongs to neither product.
     #[error("{}: expected a configuration of nginx (`http {{ .. }}`) or HAProxy (`frontend NAME`)", file.display())]
     Unknown {
         /// The file.
@@ -53,10 +53,10 @@ pub enum ConfigError {
 }
 
 impl Config {
-    /// Reads a configuration with the files that it includes; its content says whether it is nginx's or HAProxy's.
+    /// Reads a configuration with the files that it includes; detects nginx or HAProxy by the content.
     ///
     /// # Errors
-    /// A file is unreadable, or not such a configuration.
+    /// A file is unreadable, or not a configuration of nginx or HAProxy.
     pub fn read(file: &Path) -> Result<Self, ConfigError> {
         let unreadable = |source| ConfigError::Unreadable { file: file.into(), source };
         let text = Files.read(file).map_err(unreadable)?;
@@ -84,7 +84,7 @@ impl Config {
     }
 }
 
-/// A place by the name of its file alone: `nginx.conf:12`.
+/// A place with the file's base name: `nginx.conf:12`.
 pub(crate) fn place(at: &At) -> String {
     format!("{}:{}", at.file.rsplit('/').next().unwrap_or_default(), at.line)
 }

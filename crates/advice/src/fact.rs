@@ -1,4 +1,4 @@
-//! What is known about a service.
+//! Facts about a service.
 
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Value {
-    /// A number; a fact that is true or false is 1 or 0.
+    /// A number; 1 or 0 for true or false.
     Number(f64),
     /// A name.
     Text(String),
@@ -19,7 +19,7 @@ pub enum Value {
 pub struct Fact {
     /// The value.
     pub value: Value,
-    /// Where it is from: `probe`, `profile, 4711 samples`, `nginx.conf:12`.
+    /// The source: `probe`, `profile, 4711 samples`, `nginx.conf:12`.
     pub source: String,
 }
 
@@ -28,7 +28,7 @@ pub struct Fact {
 pub struct Facts(BTreeMap<String, Fact>);
 
 impl Facts {
-    /// Adds a fact. The first source of a fact is kept: gather the most reliable one first.
+    /// Adds a fact, unless it has a value already: gather the most reliable source first.
     pub fn add(&mut self, name: &str, value: impl Into<Value>, source: &str) {
         let fact = Fact { value: value.into(), source: source.to_owned() };
         self.0.entry(name.to_owned()).or_insert(fact);
@@ -95,7 +95,7 @@ impl From<String> for Value {
 impl fmt::Display for Value {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // Digits beyond these are noise.
+            // Further digits are noise.
             Self::Number(number) => match number.abs() {
                 _ if number.fract() == 0.0 => number.fmt(formatter),
                 100.0.. => write!(formatter, "{number:.0}"),

@@ -12,29 +12,29 @@ use weir_profile::Profile;
 pub struct Finding {
     /// The rule.
     pub id: String,
-    /// What was seen.
+    /// The observation.
     pub saw: String,
     /// Why it matters.
     pub why: String,
-    /// What to change, in the words of the product.
+    /// The change, in the product's terms.
     pub change: String,
-    /// What the change moves to, where another rule may leave it.
+    /// What the change moves to, which other rules may advise to leave.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub towards: Vec<String>,
-    /// What the change leaves, where another rule may ask for it.
+    /// What the change leaves, which other rules may advise to use.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub away: Vec<String>,
-    /// The share of CPU time that the change saves by the profile's split; `None` without a profile.
+    /// The predicted saving as a share of CPU time; `None` without a profile.
     pub gain: Option<Gain>,
-    /// What else it gains.
+    /// Other gains.
     pub also: Option<String>,
-    /// What it gives up.
+    /// What the change gives up.
     pub gives_up: Option<String>,
-    /// The facts it rests on.
+    /// The facts that support it.
     pub evidence: Vec<Evidence>,
 }
 
-/// A fact that a finding rests on.
+/// A fact that supports a finding.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evidence {
     /// Its name.
@@ -45,10 +45,10 @@ pub struct Evidence {
     pub source: String,
 }
 
-/// A change that saves less at best, and gains nothing else, is not worth making.
+/// A change that saves less CPU time at best, and has no other gain, is not worthwhile.
 const WORTHWHILE: f64 = 0.01;
 
-/// The findings, those with the largest gain first.
+/// The findings, largest gain first.
 pub fn findings(rules: &Rules, facts: &Facts, product: Product, profile: Option<&Profile>) -> Vec<Finding> {
     let found = |rule: &Rule| Some((rank(rule, facts, profile), finding(rule, facts, product, profile)?));
     let mut all: Vec<(f64, Finding)> = rules.0.iter().filter_map(found).collect();
@@ -59,7 +59,7 @@ pub fn findings(rules: &Rules, facts: &Facts, product: Product, profile: Option<
 fn rank(rule: &Rule, facts: &Facts, profile: Option<&Profile>) -> f64 {
     match profile {
         Some(profile) if !rule.gain.is_empty() => {
-            // A round trip is worth as much whatever the CPU does.
+            // The value of a round trip does not depend on the CPU.
             let least = if rule.also.is_some() { rule.typical } else { 0.0 };
             Gain::of(&rule.gain, facts, profile).middle().max(least)
         }

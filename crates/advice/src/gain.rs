@@ -14,20 +14,20 @@ pub struct Gain {
     pub high: f64,
 }
 
-/// What a change saves of some categories' CPU time.
+/// The saving of a change in the CPU time of some categories.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Saving {
     categories: Vec<Category>,
-    /// The least and the most that is saved of them, 0 to 1.
+    /// The minimum and maximum share of their CPU time that is saved, 0 to 1.
     saves: [f64; 2],
-    /// Saves nothing otherwise.
+    /// The saving applies only under these conditions.
     #[serde(default)]
     when: Option<Condition>,
 }
 
 impl Gain {
-    /// The sum of savings by the split of a profile.
+    /// The sum of the savings, with the shares of a profile.
     pub(crate) fn of(savings: &[Saving], facts: &Facts, profile: &Profile) -> Self {
         let is_meant = |saving: &&Saving| saving.when.as_ref().is_none_or(|when| when.holds(facts));
         let savings: Vec<&Saving> = savings.iter().filter(is_meant).collect();

@@ -1,4 +1,4 @@
-//! Facts from what the other commands find out, and from a look at the service, its process and its configuration.
+//! Facts from probes, loads and profiles, and from the service's process, connections and configuration.
 
 mod accepted;
 mod configured;

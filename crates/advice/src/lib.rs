@@ -1,9 +1,9 @@
 //! Advice on a TLS service: rules on measured facts.
 //!
-//! [`advise`] looks at a running service, its process and its configuration. It gathers [`Facts`], each with its source,
-//! and applies [`Rules`], which are data (`rules/*.toml`). A [`Finding`] names what was seen, what to change in the words
-//! of the product's configuration, what the change would gain by the profile's split, and what it gives up. A rule
-//! without its facts finds nothing.
+//! [`advise`] inspects a running service, its process and its configuration. It gathers [`Facts`], each with its
+//! source, and applies [`Rules`], which are data (`rules/*.toml`). A [`Finding`] names the observation, the change in
+//! the terms of the product's configuration, the gain that the profile predicts, and what the change gives up. A rule
+//! whose facts are unknown finds nothing, unless it asks for that.
 
 mod advice;
 mod condition;

@@ -1,4 +1,4 @@
-//! Advice on what a server offers, by a probe alone: what it costs, in a line each.
+//! Advice on a server's offers from a probe alone: a line per finding.
 
 use crate::fact::Facts;
 use crate::finding::findings;
@@ -7,14 +7,14 @@ use crate::rule::Rules;
 use std::iter::once;
 use weir_probe::Report;
 
-/// A probe's report has one screen: a change that is typically worth a smaller share of CPU time has no line.
+/// A probe's report should fit one screen: a change that typically saves a smaller share of CPU time gets no line.
 const WORTH_A_LINE: f64 = 0.08;
 
-/// The costs of a server's offers, by the rules that need a probe alone; those worth most come first.
+/// The costs of a server's offers, by the rules that need only a probe, most valuable first.
 pub fn costs(report: &Report) -> Vec<String> {
     let mut all = Facts::default();
     all.add_probe(report);
-    // The facts have the best kind of resumption of one version, and each kind may fail.
+    // The facts contain only the best kind of resumption in one version, but each kind may fail.
     let each = report.resumptions.iter().map(|tried| {
         let mut facts = Facts::default();
         facts.add_resumption(tried);
@@ -23,7 +23,7 @@ pub fn costs(report: &Report) -> Vec<String> {
     lines(once(all).chain(each))
 }
 
-/// The findings of each set of facts, without those of an earlier one.
+/// The findings of each set of facts, without duplicates.
 fn lines(sets: impl Iterator<Item = Facts>) -> Vec<String> {
     let mut rules = Rules::built_in();
     rules.0.retain(|rule| rule.typical >= WORTH_A_LINE);

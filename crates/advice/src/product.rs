@@ -1,4 +1,4 @@
-//! The products whose configuration a finding can name.
+//! The products whose configuration terms a finding can use.
 
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
@@ -19,17 +19,17 @@ pub enum Product {
     Java,
     /// Go.
     Go,
-    /// Anything else: the field's terms.
+    /// Any other product, with generic terms.
     #[default]
     Generic,
 }
 
 impl Product {
-    /// All of them.
+    /// All products.
     pub const ALL: [Self; 7] =
         [Self::Weir, Self::Nginx, Self::Haproxy, Self::Node, Self::Java, Self::Go, Self::Generic];
 
-    /// The product of a program's name, such as that of `/proc/PID/exe`.
+    /// The product with this program name, such as that of `/proc/PID/exe`.
     pub fn of_program(name: &str) -> Self {
         match name {
             "weir" => Self::Weir,
@@ -41,12 +41,12 @@ impl Product {
         }
     }
 
-    /// The product that calls itself this in the `Server` field, such as `nginx/1.28.0`.
+    /// The product with this name in the `Server` field, such as `nginx/1.28.0`.
     pub fn of_server(server: &str) -> Self {
         Self::of_program(server.split(['/', ' ']).next().unwrap_or_default())
     }
 
-    /// Its name in flags and files.
+    /// The name in flags and files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Weir => "weir",
@@ -59,7 +59,7 @@ impl Product {
         }
     }
 
-    /// Its title in text; `None` for the generic one.
+    /// The title in text; `None` for the generic product.
     pub(crate) fn title(self) -> Option<&'static str> {
         match self {
             Self::Weir => Some("Weir"),

@@ -1,4 +1,4 @@
-//! What advice is asked for, and why there is none.
+//! The subject of the advice, and the reasons why there is none.
 
 use crate::config::ConfigError;
 use crate::product::Product;
@@ -8,16 +8,16 @@ use weir_load::{LoadError, Target};
 use weir_probe::ProbeError;
 use weir_tls::Roots;
 
-/// A service, by any of its URL, its process and its configuration.
+/// A service, identified by a URL, its process, its configuration, or several of these.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// Its URL; in cleartext for a service whose outbound side has TLS.
+    /// The URL; cleartext for a service that uses TLS only towards its upstreams.
     pub url: Option<Target>,
-    /// Its process; descendants are included.
+    /// The process; includes its descendants.
     pub pid: Option<u32>,
     /// Its configuration.
     pub config: Option<PathBuf>,
-    /// In whose words a change is named; found out if `None`.
+    /// The product in whose terms changes are named; detected if `None`.
     pub product: Option<Product>,
     /// Trusted CAs.
     pub roots: Roots,
@@ -25,10 +25,10 @@ pub struct Question {
     pub window: Duration,
 }
 
-/// Why there is no advice.
+/// The reason why there is no advice.
 #[derive(Debug, thiserror::Error)]
 pub enum AdviceError {
-    /// Neither URL nor process nor configuration.
+    /// The question names neither URL nor process nor configuration.
     #[error("missing URL, --pid or --config: expected at least one of them")]
     Nothing,
     /// The process does not exist.
@@ -52,7 +52,7 @@ pub enum AdviceError {
 }
 
 impl AdviceError {
-    /// Whether the command line is at fault, not the system.
+    /// Whether the command line is at fault rather than the system.
     pub fn is_usage(&self) -> bool {
         match self {
             Self::Nothing | Self::NoProcess { .. } | Self::Config(_) => true,

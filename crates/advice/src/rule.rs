@@ -27,7 +27,7 @@ pub struct Rules(pub(crate) Vec<Rule>);
 pub struct RulesError {
     /// Its name.
     pub file: String,
-    /// What is wrong with it.
+    /// The fault.
     pub detail: String,
 }
 
@@ -35,35 +35,36 @@ pub struct RulesError {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Rule {
-    /// Its name, and its anchor in docs/ADVICE.md.
+    /// The name, also the anchor in docs/ADVICE.md.
     pub(crate) id: String,
-    /// All must hold.
+    /// The conditions, all of which must hold.
     pub(crate) when: Vec<Condition>,
-    /// What was seen, with a number.
+    /// The observation, with a number.
     pub(crate) saw: Template,
-    /// Further facts that it rests on, if they are known.
+    /// Further facts that support it, if they are known.
     #[serde(default)]
     pub(crate) cites: Vec<String>,
     /// Why it matters, in a clause or two.
     pub(crate) why: String,
-    /// What to change, by product; `generic` for the others.
+    /// The change, by product; `generic` for the others.
     pub(crate) change: BTreeMap<Product, String>,
-    /// What the change moves to, and what it leaves, such as `OpenSSL 3.0` or `more workers`: no rule that may hold at the
-    /// same time says the opposite.
+    /// What the change moves to, and what it leaves, such as `OpenSSL 3.0` or `more workers`. A rule that may hold at
+    /// the same time must not advise the opposite.
     #[serde(default)]
     pub(crate) towards: Vec<String>,
     #[serde(default)]
     pub(crate) away: Vec<String>,
-    /// What it saves, by the profile's split.
+    /// The saving, by the profile's categories.
     #[serde(default)]
     pub(crate) gain: Vec<Saving>,
-    /// What else it gains, such as a round trip.
+    /// Another gain, such as a round trip.
     #[serde(default)]
     pub(crate) also: Option<Template>,
-    /// What it gives up.
+    /// What the change gives up.
     #[serde(default)]
     pub(crate) gives_up: Option<String>,
-    /// Its rank where its gain is unknown or not only of CPU: the share of CPU time it would be worth typically.
+    /// The rank if the gain is unknown or not only CPU time: the share of CPU time that the change would typically be
+    /// worth.
     pub(crate) typical: f64,
 }
 
@@ -77,7 +78,7 @@ impl Rules {
     /// The built-in rules.
     ///
     /// # Panics
-    /// A test parses all of them.
+    /// If a file is invalid; a test parses all of them.
     pub fn built_in() -> Self {
         Self::parse(FILES).expect("the built-in rules parse")
     }

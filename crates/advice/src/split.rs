@@ -1,26 +1,26 @@
-//! How the CPU time of a profile divides between the application's own code, TLS and the rest, in a sentence.
+//! The division of a profile's CPU time between the application's own code, TLS and the rest, as a sentence.
 
 use crate::advice::Profiled;
 use serde::Serialize;
 use weir_profile::{Category, Contributor, Profile, UNRESOLVED, hints};
 use weir_report::text::cut;
 
-/// How the CPU time of a profile divides.
+/// The division of a profile's CPU time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Split {
-    /// The sentence on it.
+    /// The sentence.
     pub words: String,
     /// The number of samples.
     pub samples: u64,
     /// The parts with samples, the largest first; their shares add up to 1.
     pub parts: Vec<Shared>,
-    /// Where to look first; `None` if no part is that large, or if too little is known.
+    /// The part to optimise first; `None` if no part is large enough, or too many samples are unknown.
     pub first: Option<Part>,
     /// The functions with most of that part's own time, if the findings do not cover it.
     pub functions: Vec<Function>,
 }
 
-/// What CPU time is spent on, in few words.
+/// A broad category of CPU time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
@@ -58,26 +58,26 @@ pub struct Function {
     pub share: f64,
 }
 
-/// Fewer samples divide nothing: a share of one half is known to 10 % then.
+/// Fewer samples are not divided: with this many, a share of one half is accurate to 10 %.
 const FEW: u64 = 100;
 
-/// A part with this share is where to look first.
+/// A part with this share is the one to optimise first.
 const DOMINANT: f64 = 0.5;
 
-/// With this share unknown, the others are lower limits.
+/// If this share is unknown, the other shares are lower limits.
 const MUCH_UNKNOWN: f64 = 0.25;
 
-/// A smaller share goes without saying, except that of the application and of TLS.
+/// Smaller shares are not mentioned, except those of the application and TLS.
 const MENTIONED: f64 = 0.05;
 
-/// The functions listed.
+/// The maximum number of listed functions.
 const LISTED: usize = 5;
 
-/// The longest name of a function in text; those of C++ templates fill several lines.
+/// The maximum length of a function's name in text; C++ templates have names of several lines.
 const NAME: usize = 60;
 
 impl Split {
-    /// The split of a profile, under the load it was taken.
+    /// The split of a profile that was taken under this load.
     pub fn new(profile: &Profile, profiled: Profiled) -> Self {
         let samples = profile.samples;
         let parts = parts(profile);
@@ -100,7 +100,7 @@ fn few(samples: u64) -> String {
     format!("too few samples ({samples}) to say how its CPU time divides; put more load on it, or raise -d")
 }
 
-/// Where to look first, the functions there, and the sentence.
+/// The part to optimise first, its functions, and the sentence.
 fn divided(profile: &Profile, profiled: Profiled, parts: &[Shared]) -> (Option<Part>, Vec<Function>, String) {
     let share = |part: Part| share(parts, part);
     let unknown = functions(profile, Part::Unknown);
@@ -111,7 +111,7 @@ fn divided(profile: &Profile, profiled: Profiled, parts: &[Shared]) -> (Option<P
     let mut shares: Vec<String> = Vec::new();
     for one in parts.iter().filter(|one| !(is_lower_limit && one.part == Part::Unknown)) {
         if one.share >= MENTIONED || matches!(one.part, Part::Application | Part::Tls) {
-            // The first one says of what.
+            // Only the first share names the total.
             let of = if shares.is_empty() { " of its CPU time is" } else { "" };
             shares.push(format!("{}{of} {}", percent(one.share), name(one.part, profile, is_named)));
         }

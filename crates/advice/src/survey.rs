@@ -1,4 +1,4 @@
-//! The measurements behind advice: a probe, single connections, two short loads, a profile, a look at the process.
+//! The measurements for the advice: a probe, single connections, two short loads, a profile, and a scan of the process.
 
 use crate::advice::{Advice, Profiled};
 use crate::config::Config;
@@ -22,38 +22,40 @@ use weir_probe::{Report, Sni};
 use weir_profile::{Profile, ProfileError, Recorded, Recording};
 use weir_tls::{Group, Roots};
 
-/// Attempts for each kind of resumption: enough to notice that one worker of two forgets.
+/// Attempts for each kind of resumption: enough to notice that one of two workers does not resume the other's sessions.
 const TRIES: u32 = 10;
 
-/// More than the connections that pools keep by default.
+/// More than pools keep idle by default.
 const CONNECTIONS: u32 = 8;
 
-/// The time in which a process shows whether it has work.
+/// The time for which a process is observed to detect existing load.
 const GLANCE: Duration = Duration::from_secs(1);
 
-/// Long enough to open pools and to leave the first requests behind.
+/// Long enough to fill pools and to exclude the first requests.
 const WARMUP: Duration = Duration::from_millis(300);
 
-/// Requests in turn while sockets are watched.
+/// Sequential requests while sockets are watched.
 const IN_TURN: u64 = 20;
 
-/// The interval of looks at sockets in that time: an upstream connection that is not kept lives for about as long.
+/// The interval of scans during sequential requests: about the lifetime of an upstream connection that is not kept
+/// alive.
 const OFTEN: Duration = Duration::from_micros(500);
 
-/// The interval under load, so that looking is not the load: connections that were closed properly stay in the table.
+/// The interval of scans under load, so that scanning is not the load. TIME_WAIT sockets show connections in between.
 const RARELY: Duration = Duration::from_millis(20);
 
-/// The interval of looks that count what is accepted: ends show the rest.
+/// The interval of scans that count accepted connections; TIME_WAIT sockets show connections in between.
 const SELDOM: Duration = Duration::from_millis(50);
 
-/// A sampler that sees less of the CPU time shows the rest only. The load begins before it and ends after it.
+/// A profile that covers a smaller share of the CPU time may be of other work: the load begins before sampling and ends
+/// after it.
 const LEAST_SAMPLED: f64 = 0.25;
 
-/// Gathers facts on a service and judges them. `measure` runs one load ([`weir_load::run`]); `progress` receives the next
-/// step, never while a load runs.
+/// Gathers facts about a service and applies the rules. `measure` runs one load ([`weir_load::run`]); `progress`
+/// receives the next step, never while a load runs.
 ///
 /// # Errors
-/// An invalid question, an unreachable server, or an interrupt. What cannot be measured otherwise is a note.
+/// An invalid question, an unreachable server, or an interrupt. Other failed measurements become notes.
 pub fn advise(
     question: &Question,
     measure: impl FnMut(&Options) -> Result<LoadResult, LoadError>,
@@ -84,7 +86,7 @@ struct Survey<'a, M, P> {
     seen: Seen,
 }
 
-/// What was seen so far.
+/// The observations so far.
 #[derive(Default)]
 struct Seen {
     probe: Option<Report>,
@@ -92,15 +94,15 @@ struct Seen {
     kept: Option<LoadResult>,
     new: Option<LoadResult>,
     returned: Option<Returned>,
-    /// What the process accepted under its own load, and for how many seconds.
+    /// The connections accepted under the process's existing load, and the period in seconds.
     accepted: Option<(Accepted, f64)>,
     /// The process's sockets during requests.
     upstreams: Vec<Watched>,
-    /// And during requests that each have a handshake.
+    /// The process's sockets during requests with a handshake each.
     handshakes: Option<Watched>,
-    /// The connections that other processes open.
+    /// The rate at which other processes open connections.
     others_per_second: f64,
-    /// Whether under its own load.
+    /// The activity, and whether it was under the existing load.
     activity: Option<(Activity, bool)>,
     profile: Option<(Recorded, Profiled)>,
     is_local: bool,
@@ -112,7 +114,7 @@ where
     M: FnMut(&Options) -> Result<LoadResult, LoadError>,
     P: FnMut(&str),
 {
-    /// Samples the process under the load that it has without this program, if any.
+    /// Samples the process under its existing load, if any.
     fn own_load(&mut self) {
         let Some(process) = self.process else { return };
         self.seen.is_local = true;
@@ -136,7 +138,7 @@ where
         }
     }
 
-    /// Everything that takes connections.
+    /// Runs all measurements that need connections to the service.
     fn service(&mut self, url: &Target) -> Result<(), AdviceError> {
         if url.endpoint.tls {
             (self.progress)(&format!("probing {}", url.endpoint));
@@ -163,7 +165,7 @@ where
         }
     }
 
-    /// Samples the process under load on kept connections, unless it was sampled under its own.
+    /// Samples the process under load on keep-alive connections, unless it was sampled under its existing load.
     fn sampled_load(&mut self, url: &Target) -> Result<(), AdviceError> {
         if self.process.is_none() || self.seen.profile.is_some() {
             return Ok(());
@@ -204,11 +206,11 @@ where
         Ok(())
     }
 
-    /// What was seen of the process's sockets during a load.
+    /// The observations of the process's sockets during a load.
     fn watched(&self, upstream: Upstream, result: &LoadResult, time: Duration) -> Watched {
         let (requests, accepted) = (result.answered_in_all, result.connections_opened);
         let others = (self.seen.others_per_second * time.as_secs_f64()).ceil() as u64;
-        // Where others open many, the counter says nothing about this process.
+        // If other processes open many connections, the kernel's counter is no evidence about this one.
         let opened = upstream.opened().saturating_sub(accepted + others);
         let is_quiet = others < requests / 10;
         let counted = Counted { requests, opened: if is_quiet { opened } else { 0 } };
@@ -236,12 +238,12 @@ where
         Ok(())
     }
 
-    /// Runs a load, and samples the process meanwhile unless it was sampled under its own.
+    /// Runs a load, and samples the process meanwhile unless it was sampled under its existing load.
     fn sampled(&mut self, mut options: Options, of: Profiled) -> Result<LoadResult, AdviceError> {
         let is_sampled = self.seen.profile.is_none();
         let process = self.process.filter(|_| is_sampled);
         if process.is_some() {
-            // The sampler takes a moment to start, and the load must not end before it.
+            // The sampler takes a moment to start, and the load must not end before the sampler does.
             options.phases.window += Duration::from_secs(1);
         }
         let recording = process.map(|process| recording(self.question, process));
@@ -265,7 +267,7 @@ where
         let mut options = Options::new(url.clone());
         options.connections = CONNECTIONS;
         options.phases = Phases { warmup: WARMUP, settle: Duration::ZERO, window: self.question.window };
-        // A finding, not an error.
+        // A HelloRetryRequest is a finding, not an error.
         options.tls.allow_hello_retry = true;
         let status = self.seen.visited.as_ref().and_then(Visited::status);
         if let (Some(request), Some(status)) = (options.requests.first_mut(), status) {
@@ -355,7 +357,7 @@ impl Seen {
         }
     }
 
-    /// Keeps the samples, if they cover the CPU time that was `used` meanwhile.
+    /// Keeps the samples if they cover enough of the CPU time that was `used` meanwhile.
     fn keep_profile(&mut self, recorded: Result<Recorded, ProfileError>, used: &Activity, of: Profiled) {
         match recorded {
             Ok(recorded) if recorded.cpu_seconds < used.cpu_seconds() * LEAST_SAMPLED => {
@@ -374,7 +376,7 @@ impl Seen {
         }
     }
 
-    /// The result, if its figures are evidence.
+    /// Keeps the result if it is valid.
     fn keep_load(&mut self, of: &str, result: LoadResult) -> Option<LoadResult> {
         let Some(why) = result.invalid().map(str::to_owned) else { return Some(result) };
         self.note(format!("The load on {of} was left out: {why}."));
@@ -408,7 +410,7 @@ impl Seen {
     }
 }
 
-/// The result, if it covers the whole window.
+/// Returns the result if it covers the whole window.
 fn whole(result: Result<LoadResult, LoadError>) -> Result<LoadResult, AdviceError> {
     match result {
         Err(LoadError::NoWindow) => Err(AdviceError::Interrupted),

@@ -22,7 +22,7 @@ enum Form {
 }
 
 impl Template {
-    /// The facts it names.
+    /// The facts in the placeholders.
     pub(crate) fn facts(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|part| match part {
             Part::Fact { name, .. } => Some(name.as_str()),

@@ -5,8 +5,8 @@ use crate::finding::{Evidence, Finding};
 use weir_report::text::flow;
 
 impl Advice {
-    /// How the CPU time divides, the findings with their evidence, or that there is nothing worth changing, and what was
-    /// not measured.
+    /// The division of CPU time, the findings with their evidence (or that no change is worthwhile), and the missing
+    /// measurements.
     pub fn text(&self) -> String {
         let mut text = String::new();
         let product = self.product.title().map(|title| format!(" ({title})")).unwrap_or_default();

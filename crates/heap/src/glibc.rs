@@ -1,25 +1,25 @@
-//! Calls of glibc that Rust's standard library does not have.
+//! glibc functions that Rust's standard library lacks.
 #![allow(unsafe_code)]
 
 use std::fs;
 
-/// Sets from which size on the allocator returns memory at once: 1 MiB in one piece, or 4 MiB at the end of a heap. By default it raises
-/// both with the largest piece that was ever freed, and then keeps as much for good. For the start of a program: does nothing if other
-/// threads run already.
+/// Sets the sizes from which the allocator returns memory immediately: 1 MiB in one piece, or 4 MiB at the end of a
+/// heap. By default, each freed large piece may raise both for good, and the process then keeps that much memory. Call
+/// it at the start of a program: it does nothing if other threads are running.
 pub fn return_early() {
     let threads = fs::read_dir("/proc/self/task").map_or(0, Iterator::count);
     if threads != 1 {
         return;
     }
-    // SAFETY: mallopt(3) takes two numbers and no pointer. It is unsafe only beside other threads, and there are none.
+    // SAFETY: mallopt(3) takes two numbers and no pointer. It is unsafe only if other threads run, and none do.
     unsafe {
         libc::mallopt(libc::M_MMAP_THRESHOLD, 1 << 20);
         libc::mallopt(libc::M_TRIM_THRESHOLD, 4 << 20);
     }
 }
 
-/// Returns free pages between live allocations to the system. This takes about 10 ms for 100 MiB; meanwhile other threads that allocate
-/// may wait.
+/// Returns free pages between live allocations to the system. This takes about 10 ms for 100 MiB, during which
+/// allocations in other threads may wait.
 pub fn trim() {
     // SAFETY: malloc_trim(3) takes a number and no pointer, keeps live allocations as they are, and is MT-Safe.
     unsafe { libc::malloc_trim(0) };
@@ -27,7 +27,7 @@ pub fn trim() {
 
 #[cfg(test)]
 mod tests {
-    /// Holes between live allocations: `free` keeps their pages, `trim` returns them.
+    /// `free` keeps the pages of holes between live allocations, and `trim` returns them.
     #[test]
     fn pages_between_live_allocations_return_to_the_system() {
         let mut kept: Vec<Option<Box<[u8; 16 * 1024]>>> =

@@ -1,5 +1,5 @@
-//! The allocator of glibc, set up so that a large configuration that is gone leaves the process as small as before. With another C
-//! library nothing happens.
+//! Tunes glibc's allocator to return the memory of a freed configuration to the system. Does nothing with another C
+//! library.
 
 #[cfg(target_env = "gnu")]
 mod glibc;

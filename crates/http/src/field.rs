@@ -70,7 +70,7 @@ pub struct Field {
     /// Whether the field is for this connection only and must not be forwarded: [`FieldName::is_hop_by_hop`],
     /// or `Connection` names it (RFC 9110, section 7.6.1).
     pub hop_by_hop: bool,
-    /// Whether the name has an underscore. Servers that map names to variables (such as CGI) take
+    /// Whether the name contains an underscore. Servers that map names to variables (such as CGI) take
     /// `X_Forwarded_For` for `X-Forwarded-For`, so a gateway that sets the latter should drop the former.
     pub underscore: bool,
     /// Whether no hop may index the field in a compression table (RFC 7541, section 6.2.3). Never in HTTP/1.
@@ -110,7 +110,7 @@ impl FieldName {
         if is_same(name, candidate) { known } else { Self::Other }
     }
 
-    /// Whether the field is always for one connection only.
+    /// Whether the field always concerns only one connection.
     ///
     /// RFC 9110, section 7.6.1 requires removing `Proxy-Connection`, `Keep-Alive`, `TE`, `Transfer-Encoding`
     /// and `Upgrade` even when `Connection` does not name them, and `Connection` itself. `Trailer` is
@@ -149,8 +149,8 @@ impl FieldName {
     }
 }
 
-/// Whether `name` is `known`, which has the same length and is in lower case. Setting the case bit turns no
-/// other byte of a name into a letter or a hyphen, and known names consist of letters and hyphens.
+/// Whether `name` is `known`, which has the same length and is in lower case. Setting the case bit turns no other byte
+/// of a name into a letter or a hyphen, and known names consist of only these.
 #[inline]
 fn is_same(name: &[u8], known: &[u8]) -> bool {
     let differing =

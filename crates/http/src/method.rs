@@ -45,8 +45,8 @@ impl Method {
         }
     }
 
-    /// Whether a repeated request has the same effect as one (RFC 9110, section 9.2.2), so that a client may
-    /// retry it.
+    /// Whether repeating the request has the same effect as sending it once (RFC 9110, section 9.2.2), so that a client
+    /// may retry it.
     #[must_use]
     pub fn is_idempotent(self) -> bool {
         match self {

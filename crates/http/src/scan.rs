@@ -1,4 +1,4 @@
-//! Search for the first invalid byte: by table for tokens, in blocks for longer runs.
+//! Search for the first invalid byte: by table for tokens, block by block for longer runs.
 
 const TOKEN: u8 = 1;
 const HOST: u8 = 2;
@@ -76,7 +76,7 @@ pub fn name_end(buf: &[u8], at: usize) -> (usize, bool) {
 #[must_use]
 pub fn text_end(buf: &[u8], mut at: usize) -> usize {
     while let Some(block) = buf[at..].first_chunk::<16>() {
-        // Compilers vectorise this, unlike a loop with an early exit.
+        // Compilers vectorise this, but not a loop with an early exit.
         if block.iter().fold(false, |odd, &b| odd | (b < b' ') | (b == DEL)) {
             break;
         }
@@ -142,9 +142,8 @@ fn word_at(buf: &[u8], at: usize) -> Option<u64> {
     buf[at..].first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
 }
 
-// The results of `below` and `equal` have the high bit of each matching byte set. A borrow can set further
-// bits above a match, never below one, so the lowest set bit is exact, even of several results or-ed
-// together.
+// The results of `below` and `equal` have the high bit of each matching byte set. A borrow can set further bits above a
+// match, but never below one, so the lowest set bit is exact, even after combining several results with OR.
 
 /// Bytes below `limit`, at most 0x80.
 #[inline]
@@ -164,8 +163,8 @@ fn first(bits: u64) -> usize {
     (bits.trailing_zeros() / 8) as usize
 }
 
-/// The number that these bytes are: digits alone, at least one, within 64 bits; otherwise `None`. `Content-Length` has no
-/// sign and no space (RFC 9110, section 8.6).
+/// The number in these digits: at least one digit, no other byte, and within 64 bits; otherwise `None`.
+/// `Content-Length` allows no sign and no space (RFC 9110, section 8.6).
 #[must_use]
 #[inline]
 pub fn decimal(digits: &[u8]) -> Option<u64> {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// A range of bytes in the parsed buffer of a head.
 ///
-/// Half the size of a `Range<usize>`: a head never reaches 4 GiB, and its fields occupy fewer cache lines.
+/// Half the size of a `Range<usize>`, so that fields occupy fewer cache lines. A head never reaches 4 GiB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     /// First byte.

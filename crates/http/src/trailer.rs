@@ -2,9 +2,9 @@
 
 use crate::FieldName;
 
-/// Whether a field may appear in a trailer section. A recipient that merges trailers into the head would let
-/// a forbidden field frame, route, authenticate or describe the message (RFC 9110 section 6.5.1). Names with
-/// an underscore are forbidden, too, since servers that map names to variables take them for other names.
+/// Whether a field may appear in a trailer section. If a recipient merges trailers into the head, a forbidden field
+/// could frame, route, authenticate or describe the message (RFC 9110 section 6.5.1). Names with an underscore are
+/// forbidden, too, since servers that map names to variables take them for other names.
 #[must_use]
 pub fn may_be_trailer(name: &[u8]) -> bool {
     let known = FieldName::of(name);

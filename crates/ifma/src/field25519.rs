@@ -8,15 +8,16 @@ pub(crate) const MASK: u64 = (1 << 51) - 1;
 /// 2p, limb by limb.
 pub(crate) const TWICE_P: [u64; 5] = [2 * (MASK - 18), 2 * MASK, 2 * MASK, 2 * MASK, 2 * MASK];
 
-/// 2^11 p, limb by limb, each of which exceeds those of a product.
+/// 2^11 p, limb by limb; each limb exceeds the corresponding limb of any product.
 const MANY_P: [u64; 5] = five!(i => TWICE_P[i] << 10);
 
-/// The steps of the inversion: the last power, squared this many times, times an earlier power, of this number, is the next
-/// power. Powers 0 and 1 are a and a^2; the last one is a^(p - 2).
+/// The steps of the inversion, as (squarings, factor): each step squares the latest power this many times and
+/// multiplies the result by the earlier power with the number `factor`. Powers 0 and 1 are a and a^2; the last one is
+/// a^(p - 2).
 static INVERSION: [(usize, usize); 11] =
     [(2, 0), (0, 1), (1, 2), (5, 4), (10, 5), (20, 6), (10, 5), (50, 8), (100, 9), (50, 8), (5, 3)];
 
-/// The limbs of 32 little-endian bytes, without the highest bit (RFC 7748, section 5). They need not be below p.
+/// The limbs of 32 little-endian bytes without the highest bit (RFC 7748, section 5). The number may be p or more.
 pub(crate) const fn limbs(bytes: &[u8; 32]) -> [u64; 5] {
     let mut w = [0; 4];
     let mut i = 0;
@@ -33,31 +34,31 @@ pub(crate) const fn limbs(bytes: &[u8; 32]) -> [u64; 5] {
     ]
 }
 
-/// A sum, by madd_lo or madd_hi, of the products of these limbs of two elements.
+/// A sum of products of these limbs of two elements, by madd_lo or madd_hi.
 macro_rules! products {
     ($start:expr, $madd:ident, $a:ident $b:ident: $($i:literal $j:literal),+) => {
         $start$(.$madd($a[$i], $b[$j]))+
     };
 }
 
-/// One element a lane, as five limbs. *Reduced*: limbs below 2^51 + 2^17. Every function accepts limbs up to 2^52 - 1 where
-/// its comment names no other limit, and returns reduced ones.
+/// One element per lane, as five limbs. *Reduced* means limbs below 2^51 + 2^17. Unless its comment says otherwise, a
+/// function accepts limbs up to 2^52 - 1 and returns reduced limbs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Elements<L>(pub(crate) [L; 5]);
 
 impl<L: Lanes> Elements<L> {
-    /// The elements with these limbs, one a lane.
+    /// Loads elements with these limbs, one per lane.
     #[inline(always)]
     pub(crate) fn load(token: L::Token, [a, b, c, d]: [&[u64; 5]; 4]) -> Self {
         Self(five!(i => L::load(token, [a[i], b[i], c[i], d[i]])))
     }
 
-    /// Reduces limbs below 2^63, in one parallel step: each passes its carry to the next.
+    /// Reduces limbs below 2^63 in one parallel step: each limb passes its carry to the next.
     #[inline(always)]
     pub(crate) fn carried(token: L::Token, z: [L; 5]) -> Self {
         let mask = L::splat(token, MASK);
         let low = five!(i => z[i].and(mask));
-        // 2^255 is 19.
+        // 2^255 = 19 modulo p.
         let first = low[0].madd_lo(z[4].shr::<51>(), L::splat(token, 19));
         Self([
             first,
@@ -68,12 +69,12 @@ impl<L: Lanes> Elements<L> {
         ])
     }
 
-    /// a + b, but a - b in the lanes of the bits of `MINUS`, of sums of products or of limbs.
+    /// a + b, or a - b in the lanes selected by `MINUS`. The operands may be sums of products, or limbs.
     #[inline(always)]
     pub(crate) fn sum<const MINUS: u8>(token: L::Token, a: &[L; 5], b: &[L; 5]) -> Self {
         let zero = L::splat(token, 0);
         let ones = L::splat(token, u64::MAX);
-        // The complement of b is -1 - b.
+        // The complement of b is -1 - b, so this subtracts b.
         let flip = zero.blend::<MINUS>(ones);
         Self::carried(
             token,
@@ -90,7 +91,7 @@ impl<L: Lanes> Elements<L> {
         Self::carried(token, self.product(token, other, &[L::splat(token, 0); 5]))
     }
 
-    /// a b + c, not yet carried: limbs below 2^61. So may be those of c.
+    /// a b + c without carries: limbs below 2^61. The limbs of c may also be up to this bound.
     #[inline(always)]
     pub(crate) fn product(&self, token: L::Token, other: &Self, c: &[L; 5]) -> [L; 5] {
         let zero = L::splat(token, 0);
@@ -158,10 +159,10 @@ impl<L: Lanes> Elements<L> {
         Self::carried(token, folded(&low, &high))
     }
 
-    /// The inverses, a^(p - 2): zero for zero. Limbs are reduced.
+    /// The inverses, a^(p - 2); zero for zero. Expects reduced limbs.
     #[inline(always)]
     pub(crate) fn inverted(&self, token: L::Token) -> Self {
-        // A power of 2 of them, so that no index needs a check.
+        // The size is a power of 2, so that masked indices need no bounds check.
         let mut powers = [*self; 16];
         let mut power = self.squared(token);
         powers[1] = power;
@@ -175,16 +176,16 @@ impl<L: Lanes> Elements<L> {
         power
     }
 
-    /// The numbers from 0 to p - 1 that reduced elements are, as four words, the lowest first.
+    /// The canonical value of reduced elements, from 0 to p - 1, as four words, lowest first.
     #[inline(always)]
     pub(crate) fn canonical(&self, token: L::Token) -> [L; 4] {
         let (mask, nineteen) = (L::splat(token, MASK), L::splat(token, 19));
-        // Reduced elements are below 2p. They are p or more exactly if 19 more are 2^255 or more.
+        // Reduced elements are below 2p. An element is at least p if and only if adding 19 carries into bit 255.
         let mut above = nineteen;
         for limb in self.0 {
             above = limb.add(above).shr::<51>();
         }
-        // Less p is 19 more, less 2^255.
+        // Subtracting p is adding 19 and subtracting 2^255.
         let mut l = self.0;
         l[0] = l[0].madd_lo(above, nineteen);
         for i in 0..4 {
@@ -208,25 +209,25 @@ impl<L: Lanes> Elements<L> {
 fn folded<L: Lanes>(low: &[L; 10], high: &[L; 10]) -> [L; 5] {
     five!(i => {
         let far = low[i + 5].add(high[i + 5].add(high[i + 5]));
-        // 2^255 is 19 = 16 + 2 + 1.
+        // 2^255 = 19 = 16 + 2 + 1 modulo p.
         let folded = far.add(far.add(far).add(far.shl::<4>()));
         low[i].add(folded.add(high[i].add(high[i])))
     })
 }
 
-/// The lanes that two bits each of `ORDER` number, the lowest bits first.
+/// Permutes lanes: each two bits of `ORDER`, lowest first, give the source of a lane.
 #[inline(always)]
 pub(crate) fn permuted<const ORDER: i32, L: Lanes>(limbs: &[L; 5]) -> [L; 5] {
     five!(i => limbs[i].permute::<ORDER>())
 }
 
-/// `others` in the lanes of the bits of `LANES`, and `limbs` in the rest.
+/// `others` in the lanes selected by the bits of `LANES`, `limbs` in the other lanes.
 #[inline(always)]
 pub(crate) fn blended<const LANES: u8, L: Lanes>(limbs: &[L; 5], others: &[L; 5]) -> [L; 5] {
     five!(i => limbs[i].blend::<LANES>(others[i]))
 }
 
-/// Zero in the lanes of the bits of `LANES`.
+/// Clears the lanes selected by the bits of `LANES`.
 #[inline(always)]
 pub(crate) fn without<const LANES: u8, L: Lanes>(token: L::Token, limbs: &[L; 5]) -> [L; 5] {
     blended::<LANES, L>(limbs, &[L::splat(token, 0); 5])
@@ -243,7 +244,7 @@ mod tests {
     use crate::lanes::Lanes;
     use crate::simd::{Simd, kernel};
 
-    /// All that a factor may be.
+    /// All valid factors.
     fn factor() -> Elements<Interval> {
         Elements([Interval::within(0, (1 << 52) - 1); 5])
     }
@@ -287,7 +288,7 @@ mod tests {
         assert_reduced(&factor().inverted(()));
     }
 
-    /// No word overflows, and [`Elements::canonical`] may rely on values below 2p.
+    /// No word overflows, and values stay below 2p, as [`Elements::canonical`] requires.
     #[test]
     fn words_hold_reduced_elements() {
         let words = reduced().canonical(());
@@ -310,7 +311,7 @@ mod tests {
         limbs.iter().rev().fold(BigUint::ZERO, |sum, limb| (sum << 51) + *limb)
     }
 
-    /// Limbs of a factor: any, or at an extreme.
+    /// Limbs of a factor: random, or extreme values.
     fn any_limbs() -> impl Strategy<Value = [u64; 5]> {
         let most = (1 << 52) - 1;
         let extremes = [0, 1, 18, 19, MASK - 19, MASK - 18, MASK, MASK + 1, MASK + (1 << 17), most - 1, most];
@@ -342,7 +343,7 @@ mod tests {
         canonical(token, &elements(token, a).squared(token))
     }
 
-    /// Sums in the first two lanes, differences in the last two.
+    /// Computes sums in the first two lanes and differences in the last two.
     fn subtract(token: Ifma, a: &[[u64; 5]; 4], b: &[[u64; 5]; 4]) -> [[u64; 4]; 4] {
         canonical(token, &Elements::sum::<0b1100>(token, &elements(token, a).0, &elements(token, b).0))
     }
@@ -356,7 +357,7 @@ mod tests {
         [0, 1, 2, 3].map(|lane| words.map(|word| word[lane]))
     }
 
-    /// Whether these words are the one canonical form of a number modulo p.
+    /// Whether these words are the canonical form of a number modulo p.
     fn are(words: &[u64; 4], number: &BigUint) -> bool {
         let digits = words.iter().flat_map(|word| [*word as u32, (word >> 32) as u32]).collect();
         BigUint::new(digits) == number % p()

@@ -1,9 +1,9 @@
-//! Lanes that are intervals: the arithmetic runs over them once for all inputs between given bounds, and panics if a lane could
-//! leave its range.
+//! Interval arithmetic in the lanes: one run covers all inputs within given bounds, and panics if a lane could leave
+//! its range.
 
 use crate::lanes::Lanes;
 
-/// All integers from `low` to `high`, both included: each between -2^63 and 2^63 - 1, or each between 0 and 2^64 - 1.
+/// All integers from `low` to `high`, inclusive: either within -2^63 to 2^63 - 1, or within 0 to 2^64 - 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
     pub(crate) low: i128,
@@ -29,7 +29,7 @@ impl Range {
         Self::new(x, x)
     }
 
-    /// The smallest interval with the integers of both.
+    /// The smallest interval that contains both.
     fn hull(self, other: Self) -> Self {
         Self::new(self.low.min(other.low), self.high.max(other.high))
     }
@@ -38,8 +38,8 @@ impl Range {
         self.low <= other.low && other.high <= self.high
     }
 
-    /// The results of a mask of all zeros or all ones (-1, or 2^64 - 1 where lanes are not negative), or nothing if this is
-    /// not one.
+    /// The hull of `zeros` and `ones`, as far as this mask may be all zeros or all ones (-1, or 2^64 - 1 in unsigned
+    /// lanes). `None` if this is not such a mask.
     fn as_mask(self, zeros: Range, ones: Range) -> Option<Range> {
         match (self.low, self.high) {
             (0, 0) => Some(zeros),
@@ -55,7 +55,7 @@ impl Range {
         if let Some(masked) = self.as_mask(zero, other).or_else(|| other.as_mask(zero, self)) {
             return masked;
         }
-        // Not more than either that is not negative.
+        // The result of `and` is at most each non-negative operand.
         let highs = [self, other].into_iter().filter(|range| range.low >= 0).map(|range| range.high);
         Self::new(0, highs.min().expect("one operand of `and` is not negative"))
     }
@@ -63,7 +63,7 @@ impl Range {
     fn xor(self, other: Self) -> Self {
         let complement = |range: Self| Self::new(-1 - range.high, -1 - range.low);
         let masked = |mask: Self, range: Self| {
-            // The complement of what does not fit into a signed lane is no interval.
+            // Integers of 2^63 or more have no complement in a signed lane.
             if range.high >= 1 << 63 { None } else { mask.as_mask(range, complement(range)) }
         };
         masked(self, other).or_else(|| masked(other, self)).unwrap_or_else(|| {
@@ -106,7 +106,7 @@ impl Range {
         self.plus(Self::new((x.low * y.low) >> 52, (x.high * y.high) >> 52))
     }
 
-    /// Whether integers of the two are certainly (`Some`) or possibly (`None`) equal.
+    /// Whether the integers are certainly equal or unequal (`Some`), or undetermined (`None`).
     fn equals(self, other: Self) -> Option<bool> {
         let unsigned = |range: Self| range.high >= 1 << 63;
         let mixed = unsigned(self) && other.low < 0 || self.low < 0 && unsigned(other);
@@ -230,7 +230,7 @@ impl Lanes for Interval {
     }
 }
 
-/// Whatever the processor computes from lanes within intervals lies within the interval that is computed from these.
+/// Tests that the results of the processor for lanes within intervals lie within the intervals computed from these.
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -240,14 +240,14 @@ mod tests {
     use crate::lanes::Lanes;
     use crate::simd::Simd;
 
-    /// Intervals and a lane within each.
+    /// Intervals, and a lane value within each.
     #[derive(Clone, Copy, Debug)]
     struct Sample {
         range: Range,
         lane: i128,
     }
 
-    /// With bounds of `bits` bits at most, negative ones only if `signed`.
+    /// A sample with bounds of at most `bits` bits, negative ones only if `signed`.
     fn sample(bits: u32, signed: bool) -> impl Strategy<Value = Sample> {
         let bound = (any::<u64>(), 0..bits).prop_map(move |(x, shift)| i128::from(x >> (64 - bits + shift)));
         (bound.clone(), bound.clone(), bound, any::<bool>()).prop_map(move |(a, b, c, negative)| {
@@ -304,7 +304,7 @@ mod tests {
                 assert_within(x.xor(simd), i.xor(interval));
                 assert_within(x.and(simd), i.and(interval));
             }
-            // All signs, as masks that the interval does not know.
+            // The signs, as masks that the interval leaves undetermined.
             assert_within(y.xor(x.sar::<63>()), j.xor(i.sar::<63>()));
             assert_within(y.and(x.sar::<63>()), j.and(i.sar::<63>()));
         }
@@ -337,7 +337,7 @@ mod tests {
         }
     }
 
-    /// An interval that leaves both ranges of a lane is the panic that a proof relies on.
+    /// The proofs rely on a panic when an interval leaves both ranges of a lane.
     #[test]
     fn overflows_panic() {
         fn panics<T>(run: fn() -> T) {
@@ -354,7 +354,7 @@ mod tests {
         panics(|| Interval::within(0, 1).permute_by(Interval::within(0, 4)));
         panics(|| Interval::within(-1, 1).below(Interval::within(0, 1)));
         panics(|| Interval::within(-1, 1).equals(Interval::within(0, u64::MAX.into())));
-        // The greatest that do not.
+        // The largest values that stay in range.
         let (factor, most) = (Interval::within(0, (1 << 52) - 1), Interval::within(0, u64::MAX.into()));
         assert_eq!(most.sub(zero()), most);
         assert_eq!(zero().madd_lo(factor, factor), factor);

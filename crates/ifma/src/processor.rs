@@ -7,24 +7,24 @@ use core::fmt;
 pub struct Ifma(Proof);
 
 impl Ifma {
-    /// Asks the processor. In a virtual machine, where each question is an exit to the hypervisor, this takes about 10 microseconds:
-    /// detect once.
+    /// Detects the instructions by CPUID. This takes about 10 microseconds in a virtual machine, where each CPUID exits
+    /// to the hypervisor, so detect once.
     ///
     /// # Errors
     ///
-    /// The first absent feature.
+    /// The first missing feature.
     pub fn detect() -> Result<Self, Missing> {
         proof().map(Self)
     }
 
-    /// Shows the compiler that this is not reached.
+    /// Tells the compiler that this is unreachable.
     #[cfg(not(target_arch = "x86_64"))]
     pub(crate) fn unreachable(self) -> ! {
         match self.0 {}
     }
 }
 
-/// The feature that this processor, or its operating system, lacks.
+/// A feature that this processor or its operating system lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missing(&'static str);
 
@@ -54,13 +54,13 @@ fn proof() -> Result<Proof, Missing> {
     Err(Missing("AVX-512"))
 }
 
-/// By the leaves 1 and 7 of CPUID and by XCR0 (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, section
-/// 15.2).
+/// Checks CPUID leaves 1 and 7, and XCR0 (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1,
+/// section 15.2).
 #[cfg(target_arch = "x86_64")]
 fn proof() -> Result<Proof, Missing> {
     use core::arch::x86_64::{__cpuid, __cpuid_count};
 
-    /// SSE, AVX, and the three parts of AVX-512's registers.
+    /// The bits for SSE, AVX, and the three parts of AVX-512's registers.
     const REGISTERS: u64 = 0b1110_0110;
 
     if __cpuid(0).eax < 7 {

@@ -1,8 +1,8 @@
-//! The processor's lanes: the crate's only `unsafe` code.
+//! Execution of the lanes by the processor: the crate's only `unsafe` code.
 //!
-//! All of it is calls of functions that need processor features and take no pointers. They are sound where the features exist,
-//! and an [`Ifma`] proves that they do: [`kernel`] takes one, and so do the constructors of [`Simd`], without which no method
-//! of a `Simd` can be called.
+//! The unsafe code transmutes 256-bit values, and calls functions that need processor features and take no pointers.
+//! The calls are sound where the features exist, which an [`Ifma`] proves: [`kernel`] and the constructors of [`Simd`]
+//! require one, and the methods of `Simd` require an existing value.
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "x86_64")]
@@ -15,8 +15,9 @@ use crate::lanes::Lanes;
 #[cfg(target_arch = "x86_64")]
 use crate::processor::Ifma;
 
-/// Defines a function that takes an `Ifma` and then these arguments, compiled for processors with IFMA. It passes all to the
-/// function behind `=`, which has `#[inline(always)]`. The machine code has the function's name twice, as in `ladder::ladder`.
+/// Defines a function that takes an `Ifma` and these arguments, compiled for processors with IFMA. It passes all of
+/// them to the `#[inline(always)]` function after `=`. The symbol contains the function's name twice, as in
+/// `ladder::ladder`.
 macro_rules! kernel {
     ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($argument:ident: $type:ty),*) -> $output:ty = $body:path;) => {
         $(#[$attribute])*
@@ -54,19 +55,19 @@ pub(crate) struct Simd(__m256i);
 impl Simd {
     #[inline(always)]
     pub(crate) fn store(self) -> [u64; 4] {
-        // SAFETY: both are 256 bits of which every pattern is valid.
+        // SAFETY: both types are 256 bits, and every bit pattern is valid.
         unsafe { transmute(self.0) }
     }
 }
 
-/// Methods that are one instruction each.
+/// Methods that compile to a single instruction.
 #[cfg(target_arch = "x86_64")]
 macro_rules! instructions {
     ($(fn $name:ident($($operand:ident),+) -> $output:ident = $intrinsic:ident;)+) => {
         $(
             #[inline(always)]
             fn $name(self, $($operand: Self),+) -> instructions!(@type $output) {
-                // SAFETY: a `Simd` exists, and so does the `Ifma` it was made with.
+                // SAFETY: this `Simd` exists, so the `Ifma` that created it does, too.
                 unsafe { instructions!(@value $output $intrinsic(self.0, $($operand.0),+)) }
             }
         )+
@@ -90,7 +91,7 @@ impl Lanes for Simd {
 
     #[inline(always)]
     fn load(_: Ifma, lanes: [u64; 4]) -> Self {
-        // SAFETY: both are 256 bits of which every pattern is valid.
+        // SAFETY: both types are 256 bits, and every bit pattern is valid.
         Self(unsafe { transmute::<[u64; 4], __m256i>(lanes) })
     }
 
@@ -109,48 +110,48 @@ impl Lanes for Simd {
 
     #[inline(always)]
     fn shr<const BITS: i32>(self) -> Self {
-        // SAFETY: a `Simd` exists, and so does the `Ifma` it was made with.
+        // SAFETY: this `Simd` exists, so the `Ifma` that created it does, too.
         Self(unsafe { _mm256_srli_epi64::<BITS>(self.0) })
     }
 
     #[inline(always)]
     fn sar<const BITS: i32>(self) -> Self {
-        // SAFETY: as above. The count may come from anywhere; a constant becomes an immediate operand.
+        // SAFETY: as above. The count may be variable; the compiler turns a constant into an immediate operand.
         Self(unsafe { _mm256_sra_epi64(self.0, _mm_cvtsi32_si128(BITS)) })
     }
 
     #[inline(always)]
     fn shl<const BITS: i32>(self) -> Self {
-        // SAFETY: a `Simd` exists, and so does the `Ifma` it was made with.
+        // SAFETY: this `Simd` exists, so the `Ifma` that created it does, too.
         Self(unsafe { _mm256_slli_epi64::<BITS>(self.0) })
     }
 
     #[inline(always)]
     fn permute<const ORDER: i32>(self) -> Self {
-        // SAFETY: a `Simd` exists, and so does the `Ifma` it was made with.
+        // SAFETY: this `Simd` exists, so the `Ifma` that created it does, too.
         Self(unsafe { _mm256_permute4x64_epi64::<ORDER>(self.0) })
     }
 
     #[inline(always)]
     fn permute_by(self, order: Self) -> Self {
-        // SAFETY: a `Simd` exists, and so does the `Ifma` it was made with.
+        // SAFETY: this `Simd` exists, so the `Ifma` that created it does, too.
         Self(unsafe { _mm256_permutexvar_epi64(order.0, self.0) })
     }
 
     #[inline(always)]
     fn blend<const LANES: u8>(self, other: Self) -> Self {
-        // SAFETY: a `Simd` exists, and so does the `Ifma` it was made with.
+        // SAFETY: this `Simd` exists, so the `Ifma` that created it does, too.
         Self(unsafe { _mm256_mask_blend_epi64(LANES, self.0, other.0) })
     }
 
     #[inline(always)]
     fn select(mask: __mmask8, yes: Self, no: Self) -> Self {
-        // SAFETY: a `Simd` exists, and so does the `Ifma` it was made with.
+        // SAFETY: this `Simd` exists, so the `Ifma` that created it does, too.
         Self(unsafe { _mm256_mask_blend_epi64(mask, no.0, yes.0) })
     }
 }
 
-/// The registers that the operating system saves (XCR0), by their bits; none where it says nothing.
+/// XCR0, the set of registers that the operating system saves; zero if XSAVE is not enabled.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn saved_registers() -> u64 {
     #[target_feature(enable = "xsave")]
@@ -164,6 +165,6 @@ pub(crate) fn saved_registers() -> u64 {
     if __cpuid(1).ecx & ENABLED == 0 {
         return 0;
     }
-    // SAFETY: CPUID says that the processor has XSAVE, and that the system has enabled it.
+    // SAFETY: CPUID reports that the processor has XSAVE and that the system has enabled it.
     unsafe { xcr0() }
 }

@@ -20,7 +20,7 @@ pub enum HelloError {
     /// The message is not a ClientHello, or its lengths contradict each other.
     #[error("an invalid ClientHello")]
     Invalid,
-    /// Two extensions of one type, or two names.
+    /// Two extensions of the same type, or two names.
     #[error("a ClientHello with two extensions of a kind or two names")]
     TwoOfAKind,
     /// The name is not a DNS name.
@@ -37,7 +37,7 @@ pub enum HelloError {
 /// Reads the ClientHello at the beginning of `bytes`. It may span several records: with a hybrid key share it
 /// is larger than a packet. Errors: no continuation makes `bytes` a ClientHello.
 ///
-/// While the message is partial, this walks its few record headers and copies none of its body.
+/// A partial message is not copied: only the headers of its few records are read.
 pub fn read(bytes: &[u8]) -> Result<Look<Hello>, HelloError> {
     let (mut records, mut header, mut come) = (Records { bytes }, Vec::with_capacity(HEADER), 0);
     for nth in 0.. {
@@ -154,8 +154,8 @@ fn server_name(mut data: Reader<'_>) -> Result<Option<String>, HelloError> {
     Ok(found)
 }
 
-/// A DNS name (RFC 1035 section 2.3.4) in lower case. RFC 6066 section 3 forbids a trailing dot, but some
-/// clients send one; it changes nothing.
+/// A DNS name (RFC 1035 section 2.3.4) in lower case. RFC 6066 section 3 forbids a trailing dot, but some clients send
+/// one: it is removed.
 fn host_name(name: &[u8]) -> Result<String, HelloError> {
     let name = name.strip_suffix(b".").unwrap_or(name);
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
@@ -191,7 +191,7 @@ impl<'a> Reader<'a> {
         Ok(self.take(bytes)?.iter().fold(0, |number, byte| number << 8 | usize::from(*byte)))
     }
 
-    /// A list after its length of 2 bytes, with nothing behind it.
+    /// A list after its length of 2 bytes, at the end of the data.
     fn last(&mut self) -> Result<Self, HelloError> {
         let list = Self { rest: self.vector(2)? };
         if self.rest.is_empty() { Ok(list) } else { Err(HelloError::Invalid) }
@@ -204,8 +204,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The maximum length of a message with its header. Real ones have up to 2 KiB with a hybrid key share, and
-/// more with many tickets.
+/// The maximum length of a message with its header. Real messages take up to 2 KiB with a hybrid key share, and more
+/// with many tickets.
 pub const LONGEST: usize = 16 * 1024;
 
 /// The maximum number of records. Libraries send one; censorship circumvention tools split it into several.

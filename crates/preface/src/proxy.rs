@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 /// A parsed header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The addresses of the forwarded connection; `None` if the proxy connects for itself or reports none.
+    /// The addresses of the forwarded connection; `None` if the proxy itself is the client, or reports no addresses.
     pub addresses: Option<Addresses>,
     /// The length of the header in bytes.
     pub len: usize,
@@ -35,7 +35,7 @@ pub enum Version {
 /// The reason why bytes are not a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProxyError {
-    /// The bytes begin neither version.
+    /// The bytes begin a header of neither version.
     #[error("no PROXY protocol header")]
     Missing,
     /// A line that is too long or does not follow version 1.
@@ -44,7 +44,7 @@ pub enum ProxyError {
     /// A version that is not 2, or an unknown command.
     #[error("an unknown version or command")]
     BadCommand,
-    /// Addresses of another kind than stream sockets, or of the wrong length.
+    /// Addresses of another kind than stream sockets, or of an invalid length.
     #[error("invalid addresses")]
     BadAddresses,
     /// More than [`LONGEST`] bytes.
@@ -63,7 +63,7 @@ pub fn read(bytes: &[u8]) -> Result<Look<Header>, ProxyError> {
     Err(ProxyError::Missing)
 }
 
-/// Whether one is a prefix of the other.
+/// Whether one of the two is a prefix of the other.
 fn begins(bytes: &[u8], with: &[u8]) -> bool {
     let common = bytes.len().min(with.len());
     bytes[..common] == with[..common]
@@ -120,9 +120,9 @@ fn read_v2(bytes: &[u8]) -> Result<Look<Header>, ProxyError> {
     }
     let Some(block) = bytes.get(FIXED..len) else { return Ok(Look::Partial) };
     let addresses = match (is_local, family) {
-        // LOCAL, for example a health check of the proxy: skip the addresses.
+        // LOCAL, for example in a health check by the proxy: ignores the addresses.
         (true, _) => None,
-        // Unspecified, or Unix sockets.
+        // Unspecified addresses, or Unix sockets.
         (false, 0x00 | 0x31) => None,
         (false, 0x11) => Some(of::<4>(block)?),
         (false, 0x21) => Some(of::<16>(block)?),
@@ -151,7 +151,7 @@ where
     })
 }
 
-/// Writes a header; without addresses, the one of a proxy that connects for itself or does not know the
+/// Writes a header. Without addresses, writes the header of a proxy that is itself the client or does not know the
 /// client.
 pub fn write(version: Version, addresses: Option<Addresses>, out: &mut Vec<u8>) {
     let addresses = addresses.map(of_one_family);

@@ -5,14 +5,14 @@ use std::fmt;
 use std::io;
 use std::str::FromStr;
 
-/// The cores in this process's affinity mask. Errors: as sched_getaffinity(2).
+/// The cores in this process's affinity mask. Errors: those of sched_getaffinity(2).
 pub fn allowed() -> io::Result<Cores> {
     let set = sched_getaffinity(None)?;
     Ok(Cores((0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core)).collect()))
 }
 
-/// A sensible number of workers: the size of the affinity mask, limited by the CPU quotas of the cgroup and
-/// its parents (version 1 or 2), and at least 1. The machine's core count is irrelevant. Errors: as
+/// A sensible number of workers: the size of the affinity mask, limited by the CPU quotas of the cgroup and its parents
+/// (version 1 or 2), and at least 1. The machine's core count is irrelevant. Errors: those of
 /// [`std::thread::available_parallelism`].
 pub fn worker_count() -> io::Result<usize> {
     Ok(std::thread::available_parallelism()?.get())
@@ -55,8 +55,8 @@ impl Drop for KeptOff {
 pub struct Cores(pub Vec<usize>);
 
 impl Cores {
-    /// Checks that this process may use every core of the list. Errors: names the first core that is not
-    /// allowed, and the allowed ones; or as sched_getaffinity(2).
+    /// Checks that this process may use every core of the list. Errors: a message with the first core that is not
+    /// allowed and the allowed ones, or those of sched_getaffinity(2).
     pub fn check(&self) -> io::Result<()> {
         let allowed = allowed()?;
         match self.0.iter().find(|core| !allowed.0.contains(core)) {

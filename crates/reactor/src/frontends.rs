@@ -16,15 +16,15 @@ pub fn accepts(spent: Duration) -> usize {
     share(spent)
 }
 
-/// The pause of a listener when the process is out of descriptors or memory. Without it, the poller would
+/// The pause of a listener when the process has run out of descriptors or memory. Without a pause, the poller would
 /// report the queue in every turn. Connections stay queued until others close.
 pub const REST: Duration = Duration::from_millis(100);
 
-/// A drain's wait for TCP handshakes in progress: a client whose connect has returned may already have sent
-/// its request. One round trip without retransmissions.
+/// A drain's wait for TCP handshakes in progress: a client whose connect(2) has returned may already have sent its
+/// request. The time covers one round trip without retransmissions.
 pub const HANDSHAKES_END: Duration = Duration::from_millis(200);
 
-/// A worker's listeners, each with the context of its connections (`T`, for example the TLS acceptor).
+/// A worker's listeners, each with the context of its connections (`T`, such as the TLS acceptor).
 #[derive(Debug)]
 pub struct Frontends<N: Net, T> {
     /// By index; `None`: closed.
@@ -44,8 +44,8 @@ struct Frontend<L, T> {
 }
 
 impl<N: Net, T> Frontends<N, T> {
-    /// Watches every listener. The keys of listeners, and of timers for [`Frontends::due`], carry `tag`; a
-    /// listener's index is its position. Errors: as [`Net::listen`].
+    /// Watches every listener. The keys of listeners, and of timers for [`Frontends::due`], carry `tag`; a listener's
+    /// index is its position. Errors: those of [`Net::listen`].
     pub fn new(listeners: Vec<(N::Listener, T)>, tag: u8, net: &N) -> io::Result<Self> {
         for (index, (listener, _)) in listeners.iter().enumerate() {
             net.listen(listener, Key::fixed(tag, index as u32))?;
@@ -54,8 +54,8 @@ impl<N: Net, T> Frontends<N, T> {
         Ok(Self { frontends: frontends.collect(), tag })
     }
 
-    /// Watches one more listener and returns its index, which may be that of a closed one. If the poller has no
-    /// memory for it, the listener begins with a pause.
+    /// Watches one more listener and returns its index, possibly that of a closed one. If the poller has no memory for
+    /// it, the listener starts paused.
     pub fn add(&mut self, listener: N::Listener, with: T, net: &mut N) -> u32 {
         let at = self.frontends.iter().position(Option::is_none).unwrap_or_else(|| {
             self.frontends.push(None);
@@ -67,7 +67,7 @@ impl<N: Net, T> Frontends<N, T> {
         index
     }
 
-    /// Accepts one queued connection; `None` if the queue is empty or the listener is closed. Errors: as
+    /// Accepts one queued connection; `None` if the queue is empty or the listener is closed. Errors: those of
     /// [`Net::accept`]; see [`Frontends::rest`].
     pub fn accept(&mut self, index: u32, net: &mut N) -> io::Result<Accepted<N>> {
         self.get(index).map_or(Ok(None), |frontend| net.accept(&frontend.listener))
@@ -111,14 +111,13 @@ impl<N: Net, T> Frontends<N, T> {
     }
 
     /// Call when a timer with the tag is due. Resumes a paused listener. Returns true if the listener's wait for
-    /// handshakes is over; then the worker accepts its queued connections and closes it by
-    /// [`Frontends::close`].
+    /// handshakes is over: the worker must then accept the queued connections and call [`Frontends::close`].
     #[must_use]
     pub fn due(&mut self, index: u32, net: &mut N) -> bool {
         let now = net.now();
         let Some(frontend) = self.get_mut(index) else { return false };
         frontend.armed = false;
-        // The timer may be a late one of an earlier listener with this index.
+        // The timer may be left over from an earlier listener with this index.
         if frontend.closes.is_some_and(|at| at <= now) {
             return true;
         }
@@ -133,9 +132,9 @@ impl<N: Net, T> Frontends<N, T> {
         }
     }
 
-    /// Starts to drain a listener: see [`Listener::refuse_new`](crate::Listener::refuse_new).
-    /// [`Frontends::due`] returns true after [`HANDSHAKES_END`]. A listener whose queue is for another process is
-    /// closed at once. Returns false if the listener drains already, or is closed.
+    /// Starts to drain a listener: see [`Listener::refuse_new`](crate::Listener::refuse_new). [`Frontends::due`]
+    /// returns true after [`HANDSHAKES_END`]. A listener whose queue belongs to another process is closed immediately.
+    /// Returns false if the listener is draining already, or is closed.
     pub fn drain(&mut self, index: u32, net: &mut N) -> bool {
         let closes = net.now() + HANDSHAKES_END;
         let Some(frontend) = self.get_mut(index).filter(|frontend| frontend.closes.is_none()) else {
@@ -150,17 +149,17 @@ impl<N: Net, T> Frontends<N, T> {
         true
     }
 
-    /// Whether a listener drains.
+    /// Whether a listener is draining.
     pub fn is_draining(&self, index: u32) -> bool {
         self.get(index).is_some_and(|frontend| frontend.closes.is_some())
     }
 
     /// Closes a listener, and returns the context of its connections. The kernel resets queued connections, unless
-    /// another process has the socket, too.
+    /// another process holds the socket, too.
     pub fn close(&mut self, index: u32, net: &N) -> Option<T> {
         let Frontend { listener, with, rests, .. } = self.frontends.get_mut(index as usize)?.take()?;
         if !rests {
-            // Other processes may keep the socket open, and epoll would go on reporting it.
+            // Other processes may keep the socket open, and epoll would continue to report it.
             let _ = net.mute(&listener);
         }
         Some(with)
@@ -183,7 +182,7 @@ impl<N: Net, T> Frontends<N, T> {
         let Some(frontend) = self.get_mut(index).filter(|frontend| frontend.rests) else { return };
         frontend.rests = net.listen(&frontend.listener, key).is_err();
         if frontend.rests && !std::mem::replace(&mut frontend.armed, true) {
-            // Registering failed, so memory is still short: try again later.
+            // Registering failed, so memory is still short: retries later.
             self.arm(REST, index, net);
         }
     }
@@ -385,7 +384,7 @@ mod tests {
         assert_eq!(worker.frontends.add(new, 'c', &mut worker.reactor), 0);
         assert_eq!(worker.frontends.of(0), Some(&'c'));
         assert!(!worker.frontends.is_resting());
-        // The timer of the drain is that of the closed listener.
+        // The due timer is left over from the drain of the closed listener.
         assert_eq!(worker.wait(), (vec![], vec![0]));
         assert!(!worker.due(0));
         let client = TcpStream::connect(address).unwrap();

@@ -1,8 +1,8 @@
 //! One event loop per core: poller, timers, listeners, mailboxes, CPU placement.
 //!
-//! The loop makes no callbacks: a worker calls [`Reactor::turn`] and iterates over the [`Events`], so the
-//! worker owns all of its state. Connections live in a [`Slab`]. Its [`Key`]s carry a generation, so a stale
-//! event or timer finds nothing.
+//! The loop makes no callbacks: a worker calls [`Reactor::turn`] and iterates over the [`Events`], so the worker owns
+//! all of its state. Connections are stored in a [`Slab`]. Its [`Key`]s carry a generation, so a stale event or timer
+//! finds no connection.
 
 pub mod cores;
 pub mod frontends;

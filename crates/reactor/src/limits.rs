@@ -3,9 +3,8 @@
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
 
-/// Raises the soft limit on open files to the hard limit and returns it; `None` means unlimited. Many systems
-/// default to 1024, enough for 500 connections through a gateway. Errors: as setrlimit(2); the old limit
-/// stays.
+/// Raises the soft limit on open files to the hard limit and returns it; `None` means unlimited. Many systems default
+/// to 1024, enough for 500 connections through a gateway. Errors: those of setrlimit(2); the old limit then remains.
 pub fn raise_open_files() -> io::Result<Option<u64>> {
     let limit = getrlimit(Resource::Nofile);
     if limit.current != limit.maximum {
@@ -18,7 +17,7 @@ pub fn raise_open_files() -> io::Result<Option<u64>> {
 pub fn open_files() -> usize {
     // Standard streams, libraries, and files opened at startup.
     const USUAL: usize = 32;
-    // Less the descriptor of the directory itself.
+    // Minus the descriptor of the directory itself.
     std::fs::read_dir("/proc/self/fd").map_or(USUAL, |open| open.count().saturating_sub(1))
 }
 
@@ -35,7 +34,7 @@ mod tests {
 
     #[test]
     fn open_files_are_counted() {
-        // Other tests open and close some meanwhile.
+        // Other tests open and close descriptors in the meantime.
         let files: Vec<_> = (0..500).map(|_| std::fs::File::open("/dev/null").unwrap()).collect();
         assert!(open_files() >= files.len());
     }

@@ -1,4 +1,4 @@
-//! Listeners: one socket per core on the same port or path. Binding fails if another process uses it.
+//! Listeners: one socket per core on the same port or path. Binding fails if another process listens on it.
 
 mod owner;
 mod unix;
@@ -40,7 +40,7 @@ pub enum Hold {
 /// A failure to bind a port or path.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    /// Another process listens there.
+    /// Another process listens on the address.
     #[error("{address} is in use by {}", owner.as_ref().map_or("another process".to_string(), ToString::to_string))]
     InUse {
         /// The requested address.
@@ -86,7 +86,7 @@ impl Listener {
         Ok(group)
     }
 
-    /// As [`Listener::bind`], but clients cannot connect before [`Listener::begin`]. Errors: as
+    /// As [`Listener::bind`], but clients cannot connect before [`Listener::begin`]. Errors: those of
     /// [`Listener::bind`].
     pub fn reserve(address: SocketAddr, count: usize) -> Result<Vec<Self>, BindError> {
         let refused = |source: io::Error| match source.kind() {
@@ -105,11 +105,11 @@ impl Listener {
         (0..count).map(|_| Self::join(bound)).collect::<io::Result<_>>().map_err(refused)
     }
 
-    /// As [`Listener::reserve`], for an address that overlaps with one on which this process listens, as 127.0.0.1 does
-    /// with 0.0.0.0 on the same port: the kernel would report that one as a conflict.
+    /// As [`Listener::reserve`], for an address that overlaps with another one on which this process listens, as
+    /// 127.0.0.1 does with 0.0.0.0 on the same port. The kernel would report the process's own socket as a conflict.
     ///
     /// # Errors
-    /// As [`Listener::bind`].
+    /// Those of [`Listener::bind`].
     pub fn reserve_beside(address: SocketAddr, count: usize) -> Result<Vec<Self>, BindError> {
         let in_use = |owner| BindError::InUse { address: Address::Tcp(address), owner };
         if let Some(owner) = owner::of_exactly(address) {
@@ -123,30 +123,30 @@ impl Listener {
         })
     }
 
-    /// Adds a socket to an existing group of this process. Clients cannot connect to it before
-    /// [`Listener::begin`]. Errors: as bind(2).
+    /// Adds a socket to an existing group of this process. Clients cannot connect to it before [`Listener::begin`].
+    /// Errors: those of bind(2).
     pub fn join(address: SocketAddr) -> io::Result<Self> {
         let socket = open(address, true)?;
         socket.set_tcp_nodelay(true)?;
         Ok(Self { socket, address: Address::Tcp(address), file: None, shared: false, hold: Hold::Own })
     }
 
-    /// Starts listening, unless the socket already does. Errors: as listen(2); or another process has taken
-    /// the path of a Unix socket since it was reserved.
+    /// Starts listening, unless the socket already does. Errors: those of listen(2), or another process has taken the
+    /// path of a Unix socket since it was reserved.
     pub fn begin(&self) -> io::Result<()> {
         match self.hold {
             Hold::Own => {
                 self.socket.listen(BACKLOG)?;
                 self.file.as_ref().map_or(Ok(()), |file| file.check())
             }
-            // The owner has called listen(2), with a backlog of its own choice.
+            // The owner has called listen(2), with its own backlog.
             Hold::Lent => Ok(()),
         }
     }
 
-    /// Reserves a path for `count` workers. All share one socket, so each of them can accept any connection.
-    /// Clients cannot connect before [`Listener::begin`]. `mode` sets the permissions of the file; dropping
-    /// the last listener removes it.
+    /// Reserves a path for `count` workers. All share one socket, so each of them can accept any connection. Clients
+    /// cannot connect before [`Listener::begin`]. `mode` sets the permissions of the file, which is removed with the
+    /// last listener.
     ///
     /// # Errors
     /// [`BindError::InUse`] when another process listens on the path. A stale socket file is replaced.
@@ -162,9 +162,8 @@ impl Listener {
         (0..count).map(|_| first.share()).collect::<io::Result<_>>().map_err(refused)
     }
 
-    /// Takes a listening socket that another process opened and whose owner is `hold`. Changes nothing but
-    /// TCP_NODELAY, which accepted connections inherit. The file of a Unix socket is not included: see
-    /// [`Listener::with_file`].
+    /// Takes over a listening socket that another process opened and that `hold` owns. Changes nothing but TCP_NODELAY,
+    /// which accepted connections inherit. The file of a Unix socket is not included: see [`Listener::with_file`].
     ///
     /// # Errors
     /// The descriptor is not a listening stream socket with a port or a path.
@@ -186,8 +185,8 @@ impl Listener {
         Ok(Self { socket, address, file: None, shared: false, hold })
     }
 
-    /// The same socket for another worker: the kernel wakes one of the waiting workers per connection.
-    /// Errors: as dup(2).
+    /// The same socket for another worker: the kernel wakes one of the waiting workers per connection. Errors: those of
+    /// dup(2).
     pub fn share(&self) -> io::Result<Self> {
         let Self { address, file, hold, .. } = self;
         let socket = self.socket.try_clone()?;
@@ -199,7 +198,7 @@ impl Listener {
         Self { shared: true, ..self }
     }
 
-    /// A second handle on the socket, to pass to another process. Errors: as dup(2).
+    /// A second handle on the socket, to pass to another process. Errors: those of dup(2).
     pub fn handle(&self) -> io::Result<Self> {
         Ok(Self { shared: self.shared, ..self.share()? })
     }
@@ -229,8 +228,8 @@ impl Listener {
         Self { file, ..self }
     }
 
-    /// Claims the file: sets its permissions, and removes it with the last listener on the socket. Errors:
-    /// the file is gone, another file has its path, or chmod(2) failed.
+    /// Claims the file: sets its permissions, and removes it with the last listener on the socket. Errors: the file was
+    /// removed, another file has taken its path, or chmod(2) failed.
     pub fn claim_file(&self, mode: u32) -> io::Result<()> {
         self.file.as_ref().map_or(Ok(()), |file| file.claim(mode))
     }
@@ -252,8 +251,8 @@ impl Listener {
         self.shared
     }
 
-    /// Accepts one connection, non-blocking, with the address of its peer (`None` on a Unix socket); `None`
-    /// if the queue is empty. Skips connections that were aborted in the queue. Errors: as accept(2).
+    /// Accepts one connection, non-blocking, with the address of its peer (`None` on a Unix socket); `None` if the
+    /// queue is empty. Skips connections that were aborted in the queue. Errors: those of accept(2).
     pub fn accept(&self) -> io::Result<Option<(OwnedFd, Option<SocketAddr>)>> {
         loop {
             match acceptfrom_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
@@ -270,11 +269,11 @@ impl Listener {
         }
     }
 
-    /// Makes the kernel drop every segment that would open a new connection (SYN without ACK). Handshakes in
-    /// progress reach the queue within a round trip. Once the worker has waited that long and emptied the
-    /// queue, closing the socket resets no client: a client that connects meanwhile is refused on its retry,
-    /// before it has sent a request. For a Unix socket, this removes the path. Returns false, without any
-    /// change, if the queue is for the next process.
+    /// Makes the kernel drop every segment that would open a new connection (SYN without ACK). Handshakes in progress
+    /// reach the queue within a round trip. Once the worker has waited that long and emptied the queue, closing the
+    /// socket resets no client: a client that connects in the meantime is refused on its retry, before it has sent a
+    /// request. For a Unix socket, this removes the path. Returns false and changes nothing if the queue belongs to the
+    /// next process.
     pub fn refuse_new(&self) -> bool {
         if self.hold == Hold::Lent {
             return false;
@@ -286,14 +285,14 @@ impl Listener {
         const LOAD_BYTE: u16 = 0x30;
         const JUMP_IF_SET: u16 = 0x45;
         const RETURN: u16 = 0x06;
-        // A listener's filter sees each segment from its TCP header on. Returning 0 drops the segment.
+        // A listener's filter receives each segment from its TCP header on. Returning 0 drops the segment.
         let filter = [
             SockFilter::new(LOAD_BYTE, 0, 0, TCP_FLAGS_AT),
             SockFilter::new(JUMP_IF_SET, 0, 1, TCP_SYN),
             SockFilter::new(RETURN, 0, 0, 0),
             SockFilter::new(RETURN, 0, 0, u32::MAX),
         ];
-        // Without permission to attach the filter, a client may be reset.
+        // Without permission to attach the filter, the close may reset a client.
         let _ = self.socket.attach_filter(&filter);
         true
     }
@@ -316,7 +315,7 @@ fn open(address: SocketAddr, share: bool) -> io::Result<Socket> {
     if address.is_ipv6() {
         socket.set_only_v6(true)?;
     }
-    // Let a restart bind while connections of the previous process are in TIME_WAIT.
+    // A restart must be able to bind while connections of the previous process are in TIME_WAIT.
     socket.set_reuse_address(true)?;
     socket.set_reuse_port(share)?;
     socket.bind(&address.into())?;
@@ -527,7 +526,7 @@ mod tests {
         let _client = UnixStream::connect(&path).unwrap();
         assert!(first[0].accept().unwrap().is_some());
         drop(first);
-        // Two processes start at once: the first must not listen on a socket whose path it has lost.
+        // Two processes start at the same time: the first must not listen on a socket whose path it has lost.
         let first = Listener::reserve_unix(&path, 0o600, 1).unwrap().remove(0);
         let second = bind_unix(&path, 1).unwrap();
         assert_eq!(first.begin().unwrap_err().to_string(), "another file has the socket's path");

@@ -22,7 +22,7 @@ struct Shared<M> {
     bell: OwnedFd,
 }
 
-/// A mailbox and its first sender. Errors: the process has no descriptor left.
+/// A mailbox and its first sender. Errors: the process has run out of descriptors.
 pub fn mailbox<M>() -> io::Result<(Mailbox<M>, Sender<M>)> {
     let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
     let shared = Arc::new(Shared { letters: Mutex::new(Some(Vec::new())), bell });
@@ -30,7 +30,7 @@ pub fn mailbox<M>() -> io::Result<(Mailbox<M>, Sender<M>)> {
 }
 
 impl<M> Mailbox<M> {
-    /// Makes `reactor` report `key` as readable while there are messages. Errors: as epoll_ctl(2).
+    /// Makes `reactor` report `key` as readable while there are messages. Errors: those of epoll_ctl(2).
     pub fn register(&self, reactor: &Reactor, key: Key) -> io::Result<()> {
         reactor.register(&self.0.bell, key, Interest::READ)
     }
@@ -45,7 +45,7 @@ impl<M> Mailbox<M> {
 }
 
 impl<M> Drop for Mailbox<M> {
-    /// Drops waiting and later messages, so that a sender waiting for a reply sees the reply channel close.
+    /// Drops pending and later messages, so that a sender that waits for a reply sees the reply channel close.
     fn drop(&mut self) {
         let letters = self.0.lock().take();
         drop(letters);
@@ -56,8 +56,7 @@ impl<M> Sender<M> {
     /// Sends a message and wakes the loop; does nothing once the loop has ended.
     pub fn send(&self, message: M) {
         let Some(()) = self.0.lock().as_mut().map(|letters| letters.push(message)) else { return };
-        // The write fails only if the counter is full; then the eventfd is readable and the loop wakes
-        // anyway.
+        // The write fails only if the counter is full. The eventfd is then readable, and the loop wakes anyway.
         let _ = rustix::io::write(&self.0.bell, &1u64.to_ne_bytes());
     }
 }

@@ -1,7 +1,6 @@
 //! The interface between a worker and its network: the kernel's sockets, or a simulation with its own clock.
 //!
-//! Workers use it through a type parameter, never through a vtable, so the kernel's side costs no more than
-//! direct calls.
+//! Workers use it through a type parameter, never through a vtable, so with the kernel it is as fast as direct calls.
 
 use crate::address::Address;
 use crate::slab::Key;
@@ -33,31 +32,31 @@ pub trait Net: fmt::Debug {
     /// failed.
     fn turn(&mut self, events: &mut Events, until: Option<Instant>) -> io::Result<()>;
 
-    /// Watches a connection until it is dropped. Errors: as epoll_ctl(2).
+    /// Watches a connection until it is dropped. Errors: those of epoll_ctl(2).
     fn register(&self, socket: &Self::Socket, key: Key, interest: Interest) -> io::Result<()>;
 
-    /// Changes the interest in a connection. Errors: as epoll_ctl(2).
+    /// Changes the interest in a connection. Errors: those of epoll_ctl(2).
     fn reregister(&self, socket: &Self::Socket, key: Key, interest: Interest) -> io::Result<()>;
 
-    /// Stops watching a connection that stays open. Errors: as epoll_ctl(2).
+    /// Stops watching a connection that stays open. Errors: those of epoll_ctl(2).
     fn deregister(&self, socket: &Self::Socket) -> io::Result<()>;
 
-    /// Reports `key` as readable while connections are queued. Errors: as epoll_ctl(2).
+    /// Reports `key` as readable while connections are queued. Errors: those of epoll_ctl(2).
     fn listen(&self, listener: &Self::Listener, key: Key) -> io::Result<()>;
 
-    /// Stops watching a listener; its queue stays. Errors: as epoll_ctl(2).
+    /// Stops watching a listener; its queue remains. Errors: those of epoll_ctl(2).
     fn mute(&self, listener: &Self::Listener) -> io::Result<()>;
 
-    /// Accepts one queued connection, with the address of its peer (`None` on a Unix socket); `None` if the
-    /// queue is empty. Errors: as accept(2).
+    /// Accepts one queued connection, with the address of its peer (`None` on a Unix socket); `None` if the queue is
+    /// empty. Errors: those of accept(2).
     fn accept(&self, listener: &Self::Listener) -> io::Result<Option<(Self::Socket, Option<SocketAddr>)>>;
 
-    /// Starts to drain a listener: see [`crate::Listener::refuse_new`]. False: the queue is for another
+    /// Starts to drain a listener: see [`crate::Listener::refuse_new`]. Returns `false` if the queue belongs to another
     /// process.
     fn refuse_new(&self, listener: &Self::Listener) -> bool;
 
-    /// Starts to connect. The connection is established once it is writable and [`Socket::error`] returns no
-    /// error. Errors: as connect(2), except "in progress".
+    /// Starts to connect. The connection is established once it is writable and [`Socket::error`] returns no error.
+    /// Errors: those of connect(2), except "in progress".
     fn connect(&self, address: &Address) -> io::Result<Self::Socket>;
 }
 

@@ -1,11 +1,11 @@
-//! The share of a turn for work that delays warm requests: accepting connections and handling due timers.
+//! The share of a turn for work that delays requests on open connections: accepts and due timers.
 
 use std::time::Duration;
 
-/// The number of accepts or timers for a turn that has already taken `spent`: those that fit into a quarter
-/// of that time, at least one. Only one in a short turn, since each delays a warm request twice, on its way
-/// in and on the way of its response. A quarter in a long turn, say with a hundred large responses, since one
-/// per turn would starve new connections.
+/// The number of accepts or timers for a turn that has already taken `spent`: those that fit into a quarter of that
+/// time, and at least one. A short turn handles only one, since each delays a request twice, on its way in and on the
+/// way of its response. A long turn, such as one with a hundred large responses, handles more, since one per turn would
+/// starve new connections.
 #[must_use]
 pub(crate) fn share(spent: Duration) -> usize {
     let fit = spent.as_nanos() / (4 * EACH.as_nanos());
@@ -16,7 +16,7 @@ pub(crate) fn share(spent: Duration) -> usize {
 /// timer often closes a connection, too.
 const EACH: Duration = Duration::from_micros(60);
 
-/// About 4 ms of work: `spent` may include time during which the process did not run.
+/// About 4 ms of work. A limit is needed, since `spent` may include time during which the process did not run.
 const MOST: usize = 64;
 
 #[cfg(test)]

@@ -102,8 +102,8 @@ impl<T> Slab<T> {
         Some(value)
     }
 
-    /// Drops the value in place; its key becomes stale. Returns whether there was a value. For large values
-    /// this is cheaper than [`Slab::remove`], which copies the value.
+    /// Drops the value in place; its key becomes stale. Returns whether there was a value. For large values this is
+    /// cheaper than [`Slab::remove`], which copies the value.
     pub fn discard(&mut self, key: Key) -> bool {
         let Some(slot) = self.slots.get_mut(key.index() as usize) else { return false };
         if slot.generation != key.generation() || slot.value.is_none() {

@@ -19,15 +19,14 @@ use std::path::Path;
 pub enum Read {
     /// The number of bytes read; more may be available.
     Bytes(usize),
-    /// No bytes available now.
+    /// No bytes are available now.
     WouldBlock,
     /// End of stream.
     End,
 }
 
-/// Starts a TCP connection with TCP_NODELAY. It is established once the socket is writable and [`error`]
-/// returns no error.
-/// Errors: as socket(2) and connect(2), except "in progress".
+/// Starts a TCP connection with TCP_NODELAY. It is established once the socket is writable and [`error`] returns no
+/// error. Errors: those of socket(2) and connect(2), except "in progress".
 pub fn connect(address: SocketAddr) -> io::Result<OwnedFd> {
     begin(tcp(address)?, &address)
 }
@@ -41,8 +40,8 @@ pub fn connect_to(address: &Address) -> io::Result<OwnedFd> {
 }
 
 /// As [`connect`], from the local address `source`. The kernel chooses the port at connect(2)
-/// (`IP_BIND_ADDRESS_NO_PORT`, ip(7)), so each destination can use all ports of the address, and ports in
-/// TIME_WAIT are reused as without a bind. Errors: as [`connect`] and bind(2).
+/// (`IP_BIND_ADDRESS_NO_PORT`, ip(7)), so each destination can use all ports of the address, and ports in TIME_WAIT are
+/// reused as without a bind. Errors: those of [`connect`] and bind(2).
 pub fn connect_from(source: IpAddr, address: SocketAddr) -> io::Result<OwnedFd> {
     let socket = tcp(address)?;
     setsockopt(&socket, IpBindAddressNoPort, &true)?;
@@ -50,8 +49,8 @@ pub fn connect_from(source: IpAddr, address: SocketAddr) -> io::Result<OwnedFd> 
     begin(socket, &address)
 }
 
-/// Connects to a Unix domain socket. Unlike TCP, this completes at once: a full queue is an error. Errors: as
-/// socket(2) and connect(2); a path too long for `sockaddr_un` (108 bytes with its NUL).
+/// Connects to a Unix domain socket. Unlike with TCP, this completes immediately: a full queue is an error. Errors:
+/// those of socket(2) and connect(2), or a path too long for `sockaddr_un` (108 bytes with its NUL).
 pub fn connect_unix(path: &Path) -> io::Result<OwnedFd> {
     let address = SocketAddrUnix::new(path)?;
     begin(stream(AddressFamily::UNIX)?, &address)
@@ -80,7 +79,7 @@ pub fn error(socket: impl AsFd) -> io::Result<()> {
     Ok(sockopt::socket_error(socket)??)
 }
 
-/// Reads at most `limit` bytes and appends them to `into`. Errors: as recv(2), except for "would block" and
+/// Reads at most `limit` bytes and appends them to `into`. Errors: those of recv(2), except for "would block" and
 /// interruptions.
 pub fn read(socket: impl AsFd, into: &mut Vec<u8>, limit: usize) -> io::Result<Read> {
     into.reserve(limit);
@@ -102,14 +101,14 @@ pub fn is_quiet(socket: impl AsFd) -> bool {
     matches!(net::recv(&socket, &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT), Err(Errno::AGAIN))
 }
 
-/// Writes as much as the socket accepts; a short count means that its buffer is full.
-/// Errors: as send(2), except for "would block" and interruptions.
+/// Writes as much as the socket accepts; a short count means that its buffer is full. Errors: those of send(2), except
+/// for "would block" and interruptions.
 pub fn write(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     send(socket, bytes, SendFlags::NOSIGNAL)
 }
 
-/// As [`write`], but the kernel may hold the last segment back until [`finish`] adds the FIN to it.
-/// Errors: as [`write`].
+/// As [`write`], but the kernel may hold the last segment back until [`finish`] adds the FIN to it. Errors: those of
+/// [`write`].
 pub fn write_last(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::MORE)
 }
@@ -127,13 +126,13 @@ fn send(socket: impl AsFd, bytes: &[u8], flags: SendFlags) -> io::Result<usize> 
 
 /// Closes the sending side.
 pub fn finish(socket: impl AsFd) {
-    // The connection may already be gone, so ignore errors.
+    // The connection may already be closed, so ignore errors.
     let _ = net::shutdown(socket, net::Shutdown::Write);
 }
 
 /// Makes closing the socket send a reset; unsent data is lost.
 pub fn reset_on_close(socket: impl AsFd) {
-    // The connection may already be gone, so ignore errors.
+    // The connection may already be closed, so ignore errors.
     let _ = sockopt::set_socket_linger(socket, Some(std::time::Duration::ZERO));
 }
 

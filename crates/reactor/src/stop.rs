@@ -5,12 +5,12 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 use std::io::{self, Write as _};
 
-/// The way to stop a worker.
+/// The way in which a worker stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// The first signal: finish requests in flight, start no new ones.
     Drain,
-    /// A second signal: stop at once.
+    /// A second signal: stop immediately.
     Now,
 }
 
@@ -33,9 +33,9 @@ impl<M> Default for Handlers<M> {
     }
 }
 
-/// Sends a message to every loop for each SIGTERM and SIGINT: [`Stop::Drain`] for the first, [`Stop::Now`]
-/// for later ones. SIGUSR1, SIGHUP and SIGUSR2, which make other servers reopen a log, reload or upgrade, go
-/// to `handlers`. Errors: the signal handlers cannot be installed.
+/// Sends a message to every loop for each SIGTERM and SIGINT: [`Stop::Drain`] for the first, [`Stop::Now`] for later
+/// ones. Passes SIGUSR1, SIGHUP and SIGUSR2, on which other servers reopen a log, reload or upgrade, to `handlers`.
+/// Errors: the signal handlers cannot be installed.
 pub fn forward_signals<M: From<Stop> + Send + 'static>(
     loops: Vec<Sender<M>>,
     handlers: Handlers<M>,

@@ -19,8 +19,8 @@ impl<W> Default for Timer<W> {
 }
 
 impl<W: Copy> Timer<W> {
-    /// Sets or moves the deadline. Moving it later costs two stores: the wheel's entry stays and is re-armed
-    /// when it fires.
+    /// Sets or moves the deadline. Moving it later takes two stores: the wheel's entry stays, and is armed again when
+    /// it fires.
     pub fn set(&mut self, at: Instant, why: W, wheel: &mut Wheel, key: Key) {
         self.pending = Some((at, why));
         match self.armed {
@@ -44,8 +44,8 @@ impl<W: Copy> Timer<W> {
         }
     }
 
-    /// Call whenever the wheel reports the key. Returns the cause if the deadline has passed; re-arms a later
-    /// deadline.
+    /// Call whenever the wheel reports the key. Returns the cause if the deadline has passed; arms the entry again for
+    /// a later deadline.
     pub fn due(&mut self, now: Instant, wheel: &mut Wheel, key: Key) -> Option<W> {
         if let Some((armed, entry)) = self.armed
             && armed <= now

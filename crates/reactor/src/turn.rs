@@ -32,7 +32,7 @@ pub struct Interest {
 }
 
 impl Interest {
-    /// Neither: only errors and hang-ups.
+    /// No interest: only errors and hang-ups.
     pub const NONE: Self = Self { read: false, write: false };
     /// Readable.
     pub const READ: Self = Self { read: true, write: false };
@@ -62,23 +62,23 @@ pub struct Events {
 }
 
 impl Reactor {
-    /// A new loop. Errors: the process has no descriptor left.
+    /// A new loop. Errors: the process has run out of descriptors.
     pub fn new() -> io::Result<Self> {
         let now = Instant::now();
         Ok(Self { epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?, wheel: Wheel::new(now), now })
     }
 
-    /// Registers a descriptor. Closing the descriptor ends the registration. Errors: as epoll_ctl(2).
+    /// Registers a descriptor. Closing the descriptor ends the registration. Errors: those of epoll_ctl(2).
     pub fn register(&self, source: impl AsFd, key: Key, interest: Interest) -> io::Result<()> {
         Ok(epoll::add(&self.epoll, source, data(key), flags(interest))?)
     }
 
-    /// Changes the interest of a registration. Errors: as epoll_ctl(2).
+    /// Changes the interest of a registration. Errors: those of epoll_ctl(2).
     pub fn reregister(&self, source: impl AsFd, key: Key, interest: Interest) -> io::Result<()> {
         Ok(epoll::modify(&self.epoll, source, data(key), flags(interest))?)
     }
 
-    /// Removes a registration whose descriptor stays open. Errors: as epoll_ctl(2).
+    /// Removes a registration whose descriptor stays open. Errors: those of epoll_ctl(2).
     pub fn deregister(&self, source: impl AsFd) -> io::Result<()> {
         Ok(epoll::delete(&self.epoll, source)?)
     }
@@ -99,8 +99,8 @@ impl Reactor {
         self.wheel.arm(deadline, key);
     }
 
-    /// Waits until a descriptor is ready, a timer is due, or `until`; refills `events`. Errors: as
-    /// epoll_wait(2); an interrupted wait ends the turn without events.
+    /// Waits until a descriptor is ready, a timer is due, or `until`; refills `events`. Errors: those of epoll_wait(2),
+    /// except that an interrupted wait ends the turn without events.
     pub fn turn(&mut self, events: &mut Events, until: Option<Instant>) -> io::Result<()> {
         events.raw.clear();
         events.due.clear();
@@ -159,7 +159,7 @@ impl Net for Reactor {
     }
 
     fn listen(&self, listener: &Listener, key: Key) -> io::Result<()> {
-        // Wake one worker, not all that wait on the socket.
+        // Wake one worker, not all workers that wait on the socket.
         let shared =
             if listener.is_shared() { epoll::EventFlags::EXCLUSIVE } else { epoll::EventFlags::empty() };
         Ok(epoll::add(&self.epoll, listener, data(key), flags(Interest::READ) | shared)?)
@@ -255,7 +255,7 @@ fn timespec(wait: Duration) -> Timespec {
     Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: i64::from(wait.subsec_nanos()) }
 }
 
-/// Enough for all sockets of a busy core in one wait, few enough to keep a turn within a few milliseconds.
+/// Large enough for all sockets of a busy core in one wait, and small enough to keep a turn within a few milliseconds.
 const EVENTS_PER_TURN: usize = 512;
 
 #[cfg(test)]

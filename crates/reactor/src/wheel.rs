@@ -1,7 +1,7 @@
 //! Deadlines as absolute instants in a hierarchical timer wheel.
 //!
-//! A deadline that moves with each request need not touch the wheel each time: see [`Timer`](crate::Timer).
-//! Before the owner is dropped, it cancels its entry, at the same cost of a few stores as arming it.
+//! A deadline that moves with each request need not touch the wheel each time: see [`Timer`](crate::Timer). The owner
+//! cancels its entry before it is dropped, which takes a few stores, as arming does.
 
 use crate::share::share;
 use crate::slab::Key;
@@ -15,13 +15,13 @@ pub struct Wheel {
     done: u64,
     /// The latest instant at which [`Wheel::expire`] returned all due keys.
     latest: Instant,
-    /// The next check. Most turns compare the time with this and do nothing else.
+    /// The next check. Most turns only compare the time with this.
     soonest: Option<Instant>,
     /// Per level, a bit for each slot with entries.
     occupied: [u64; LEVELS],
-    /// The heads of the slots' lists, level by level, then the entries. Each list is a ring through its head.
+    /// The heads of the slots' lists, level by level, then the entries. Each list is a ring that includes its head.
     nodes: Vec<Node>,
-    /// The first unused node; `after` links to the next, `NONE` ends the list.
+    /// The first unused node; `after` links to the next one, and `NONE` ends the list.
     unused: u32,
     waiting: usize,
 }
@@ -87,7 +87,7 @@ impl Wheel {
         self.nodes[before as usize].after = after;
         self.nodes[after as usize].before = before;
         if before == after {
-            // Only the head is left.
+            // Only the head remains.
             self.occupied[before as usize / SLOTS] &= !(1 << (before as usize % SLOTS));
         }
         self.release(entry.index);
@@ -106,15 +106,15 @@ impl Wheel {
         self.waiting == 0
     }
 
-    /// The next instant at which the loop must call [`Wheel::expire`]: no later than the next deadline,
-    /// perhaps earlier.
+    /// The next instant at which the loop must call [`Wheel::expire`]: no later than the next deadline, possibly
+    /// earlier.
     #[inline]
     pub fn next(&self) -> Option<Instant> {
         self.soonest
     }
 
-    /// Appends the keys due at `now` to `due`, but no more than a turn may handle after one that took
-    /// `spent`. The next call returns the others; until then, [`Wheel::next`] is in the past.
+    /// Appends the keys due at `now` to `due`, up to the number that a turn may handle after one that took `spent`. The
+    /// next call returns the remaining keys; until then, [`Wheel::next`] is in the past.
     #[inline]
     pub fn expire(&mut self, now: Instant, spent: Duration, due: &mut Vec<Key>) {
         match self.soonest {
@@ -145,8 +145,8 @@ impl Wheel {
         at.saturating_duration_since(self.start).as_millis() as u64 / TICK_MS
     }
 
-    /// Empties the slots that start at `tick`: fires due keys and moves the others to a finer level. Returns
-    /// false if it stopped at `most` keys.
+    /// Empties the slots that start at `tick`: fires due keys and moves the others to a finer level. Returns `false` if
+    /// it stopped after `most` keys.
     fn open(&mut self, tick: u64, most: usize, due: &mut Vec<Key>) -> bool {
         for level in (0..LEVELS).rev() {
             let width = SLOT_BITS * level as u32;
@@ -187,7 +187,7 @@ impl Wheel {
         let level =
             (0..LEVELS - 1).find(|n| ahead < 1 << (SLOT_BITS * (*n as u32 + 1))).unwrap_or(LEVELS - 1);
         let width = SLOT_BITS * level as u32;
-        // A key beyond the last level waits in its farthest slot and moves on from there.
+        // A key beyond the last level waits in its farthest slot, and is placed again from there.
         let farthest = (self.done >> width) + SLOTS as u64 - 1;
         let number = (tick >> width).min(farthest);
         let slot = number as usize % SLOTS;
@@ -201,7 +201,7 @@ impl Wheel {
         number << width
     }
 
-    /// Reuses the node released last, which is still in the cache, so that a busy wheel does not allocate.
+    /// Reuses the most recently released node, which is still in the cache, so that a busy wheel does not allocate.
     fn take_unused(&mut self) -> u32 {
         if self.unused == NONE {
             self.nodes.push(Node::UNUSED);
@@ -247,10 +247,10 @@ const TICK_MS: u64 = 1;
 /// 64 slots: one word holds the occupancy bitmap of a level.
 const SLOT_BITS: u32 = 6;
 const SLOTS: usize = 1 << SLOT_BITS;
-/// 64^4 ms are 4.6 hours; later keys move through the last level again.
+/// 64^4 ms are 4.6 hours; keys beyond that pass through the last level again.
 const LEVELS: usize = 4;
 const HEADS: u32 = head(LEVELS, 0);
-/// A head is never unused, so index 0 can mean "none".
+/// A head is never unused, so index 0 can serve as "none".
 const NONE: u32 = 0;
 
 #[cfg(test)]
@@ -320,7 +320,7 @@ mod tests {
             while wheel.next().is_some_and(|next| next <= now) {
                 wheel.expire(now, Duration::ZERO, &mut due);
                 assert_eq!(due.len(), 1);
-                // A key armed meanwhile fires last.
+                // A key armed in the meantime fires last.
                 if all.is_empty() {
                     wheel.arm(now, key(5000));
                 }

@@ -1,15 +1,15 @@
-//! More clients than the gateway can complete handshakes for, and the number it still serves.
+//! Overload: more clients than the gateway can complete handshakes for, and the number that it still serves.
 
 use crate::host::Host;
 use std::time::Duration;
 use weir_gateway::Timeouts;
 use weir_gateway::document::Limits;
 
-/// Clients that arrive at a steady rate, each with a handshake and one request. A turn of the gateway takes a
-/// millisecond.
+/// Clients that arrive at a steady rate; each completes a handshake and sends one request. A turn of the gateway takes
+/// a millisecond.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrivals {
-    /// New clients per turn. A full handshake takes two steps of the gateway.
+    /// New clients per turn. A full handshake takes two handshake steps of the gateway.
     pub per_turn: usize,
     /// As `limits.handshakes_per_turn`.
     pub steps_per_turn: u32,
@@ -17,7 +17,7 @@ pub struct Arrivals {
     pub places: u32,
     /// As `timeouts.handshake`.
     pub limit: Duration,
-    /// Turns between two replies of a client.
+    /// The turns between two replies of a client.
     pub way: u64,
     /// Number of turns.
     pub turns: u64,
@@ -33,7 +33,7 @@ pub struct Outcomes {
 }
 
 impl Arrivals {
-    /// Runs the gateway while they arrive.
+    /// Runs the gateway with these clients.
     #[must_use]
     pub fn run(self) -> Outcomes {
         let limits = Limits {

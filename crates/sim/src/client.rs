@@ -29,7 +29,7 @@ pub(crate) struct Client {
     said: usize,
     /// The client does not read before this instant.
     pub(crate) wake: Duration,
-    /// The client or the gateway announced that the connection closes.
+    /// The client or the gateway has announced that it will close the connection.
     told_close: bool,
     finished: bool,
     /// The client has closed its connection.
@@ -51,7 +51,7 @@ pub(crate) struct Behaviour {
     pub(crate) is_malformed: bool,
 }
 
-/// A client's path to the gateway and to an origin.
+/// The way in which a client is connected to the gateway and to an origin.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Way {
     /// The client address that the gateway must report to origins; `None`: the gateway cannot know it.
@@ -96,12 +96,12 @@ impl Client {
         }
     }
 
-    /// The requests that it did not send, for another connection.
+    /// The unsent requests, for another connection.
     pub(crate) fn into_rest(self) -> VecDeque<Ask> {
         self.asks
     }
 
-    /// Sends and receives what is possible now.
+    /// Sends and receives as much as possible now.
     pub(crate) fn poll(&mut self, world: &mut World, ledger: &mut Ledger) {
         if self.is_done {
             return;
@@ -180,7 +180,7 @@ impl Client {
         self.waiting.back().is_some_and(asks)
     }
 
-    /// After the upgrade: sends all bytes and ends its stream.
+    /// Sends all bytes of the tunnel and ends its stream.
     fn switch(&mut self, id: usize, has_proof: bool, ledger: &mut Ledger) {
         self.waiting.pop_front();
         self.switched = Some(Switched { id, got: Vec::new() });
@@ -304,7 +304,7 @@ impl Client {
             && body.framing == Framing::UntilClose
             && end == End::Clean
         {
-            // Closing the connection ends this body, which must be complete.
+            // The end of the connection also ends this body, which must then be complete.
             let _ = body.decoder.end_of_input();
             self.complete(ledger);
         }

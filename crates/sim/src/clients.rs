@@ -1,4 +1,4 @@
-//! A client of either version of HTTP.
+//! A client that speaks HTTP/1.1 or HTTP/2.
 
 use crate::client::Client;
 use crate::h2::H2Client;
@@ -17,7 +17,7 @@ pub(crate) enum AnyClient {
 }
 
 impl AnyClient {
-    /// Sends and receives what is possible now.
+    /// Sends and receives as much as possible now.
     pub(crate) fn poll(&mut self, world: &mut World, ledger: &mut Ledger) {
         match self {
             Self::H1(client) => client.poll(world, ledger),
@@ -41,7 +41,7 @@ impl AnyClient {
         }
     }
 
-    /// The requests that it did not send, for another connection.
+    /// The unsent requests, for another connection.
     pub(crate) fn into_rest(self) -> VecDeque<Ask> {
         match self {
             Self::H1(client) => client.into_rest(),
@@ -49,8 +49,8 @@ impl AnyClient {
         }
     }
 
-    /// The address, as the gateway knows it, of a client whose last stream has ended and whose bytes the gateway has
-    /// read. Once for each client.
+    /// The address, as the gateway knows it, of a client that has become idle: its last stream has ended, and the
+    /// gateway has read all its bytes. Returned once per client.
     pub(crate) fn take_idle(&mut self) -> Option<SocketAddr> {
         match self {
             Self::H1(_) => None,

@@ -1,4 +1,4 @@
-//! The gateway's workers, their mail and their log.
+//! The gateway's workers, the messages between them, and their log.
 
 use crate::Invariant;
 use crate::ledger::Ledger;
@@ -22,7 +22,7 @@ pub(crate) struct Gateway {
     world: Rc<RefCell<World>>,
     /// A worker's slot is `None` once it has drained.
     workers: Vec<Option<WorkerHarness<SimNet>>>,
-    /// Letters in transit to each worker, with their time of arrival.
+    /// Messages in transit to each worker, with their time of arrival.
     mail: Vec<VecDeque<(Duration, Mail)>>,
     bound: Bound,
     setting: Setting,
@@ -95,7 +95,7 @@ impl Gateway {
         &self.standing
     }
 
-    /// Look-ups in the stores of the workers that run.
+    /// Look-ups in the stores of the running workers.
     pub(crate) fn look_ups(&self) -> u64 {
         self.workers.iter().flatten().map(WorkerHarness::look_ups).sum()
     }
@@ -158,7 +158,7 @@ impl Gateway {
         counters
     }
 
-    /// Bytes of incomplete heads that running workers parsed, counted at each attempt.
+    /// Bytes of incomplete heads that the running workers have parsed, counted again at each attempt.
     pub(crate) fn parsed_in_vain(&self) -> u64 {
         self.workers.iter().flatten().map(WorkerHarness::parsed_in_vain).sum()
     }
@@ -177,8 +177,8 @@ impl Gateway {
         self.mail.iter().any(|mail| !mail.is_empty())
     }
 
-    /// Reloads: one server of the upstream gets another address, or the idle timeout of pooled connections changes. The
-    /// version of HTTP and the listener's name may change, too.
+    /// Reloads the configuration: one upstream server gets another address, or the idle timeout of pooled connections
+    /// changes. The HTTP version towards servers and the listener's name may also change.
     pub(crate) fn adopt(&mut self, plan: &Plan, ledger: &mut Ledger) {
         let mut world = self.world.borrow_mut();
         self.setting.version += 1;
@@ -305,8 +305,8 @@ impl Gateway {
         let LeakCheck { clients, upstreams, exchanges, .. } = harness.leak_check();
         let turned = harness.turn();
         let timers = self.world.borrow().listeners[worker].timers;
-        // One per connection and exchange, one for the listener's pause in accepting, one for the drain, one for the clients
-        // of a renamed listener.
+        // One timer per connection and exchange, one for the listener's pause in accepting, one for the drain, and one
+        // for the clients of a renamed listener.
         if timers > clients + upstreams + exchanges + 3 {
             ledger.violation(
                 Invariant::Leftovers,
@@ -331,7 +331,7 @@ impl Gateway {
         let (lines, requests) =
             self.workers[worker].as_mut().map(|bare| (bare.lines(), bare.requests())).unwrap_or_default();
         for line in &requests {
-            // The time is not the simulated one.
+            // Omit the time, which is not the simulated one.
             ledger.note(|| line.split_once(',').map_or("", |(_time, rest)| rest).to_owned());
         }
         self.requests.extend(requests);
@@ -360,7 +360,7 @@ impl Gateway {
             self.standing.ejected(worker, ejection, now);
         }
         for line in lines {
-            // As the reason, not as the name of a server's error code.
+            // The reason `internal_error`, not the server's error code of the same name.
             if line.contains(" internal_error ") {
                 ledger.violation(Invariant::Progress, line.clone());
             }

@@ -1,5 +1,5 @@
-//! Gateways and single clients, step by step: for rules about connections rather than exchanges. The gateway generates
-//! all responses, or forwards to one server with a limit of one connection.
+//! A gateway with single clients, driven step by step: for rules that apply to connections rather than exchanges. The
+//! gateway generates all responses, or forwards to one server with a limit of one connection.
 
 use crate::net::{SimListener, SimNet};
 use crate::peer::Peer;
@@ -34,7 +34,7 @@ struct Client {
 }
 
 impl Host {
-    /// Starts workers that respond 200 to each request; `over_tls`: clients begin with a handshake.
+    /// Starts workers that respond with 200 to each request; `over_tls`: clients start with a handshake.
     #[must_use]
     pub fn new(workers: usize, limits: Limits, timeouts: Timeouts, over_tls: bool) -> Self {
         Self::responding(workers, None, limits, timeouts, over_tls)
@@ -109,7 +109,7 @@ impl Host {
         link.watched.is_some_and(|(_, interest)| interest.read)
     }
 
-    /// Limits the buffer towards a client.
+    /// Limits the buffer for bytes to a client.
     pub fn narrow(&mut self, client: usize, bytes: usize) {
         self.world.borrow_mut().pipe(self.clients[client].peer.link, false).capacity = bytes;
     }
@@ -130,7 +130,7 @@ impl Host {
         self.clients[client].peer.ended.is_some()
     }
 
-    /// Whether a client has sent all its bytes, its handshake included.
+    /// Whether a client has sent all its bytes, including its handshake.
     #[must_use]
     pub fn has_said_all(&self, client: usize) -> bool {
         self.clients[client].peer.is_flushed()
@@ -154,12 +154,12 @@ impl Host {
         self.world.borrow_mut().turn = time;
     }
 
-    /// Holds messages between workers, or releases them.
+    /// Holds messages between workers if `holds`, else releases them.
     pub fn hold_letters(&mut self, holds: bool) {
         self.holds_mail = holds;
     }
 
-    /// One turn: delivers bytes of these clients, then each worker turns and receives its mail.
+    /// One turn: delivers the bytes of these clients, then each worker runs a turn and receives its messages.
     pub fn turn(&mut self, clients: impl IntoIterator<Item = usize>) {
         let mut world = self.world.borrow_mut();
         for client in clients {
@@ -189,13 +189,13 @@ impl Host {
         }
     }
 
-    /// Turns until nothing happens; returns the number of turns.
+    /// Runs turns until nothing happens; returns their number.
     pub fn settle(&mut self) -> usize {
         let mut still = 0;
         for turn in 0..MOST_TURNS {
             let before = self.world.borrow().moves;
             self.turn(0..self.clients.len());
-            // A pause in accepting ends in one turn, the next reports the listener, and the third exposes the next
+            // A pause in accepting ends in one turn, the next one reports the listener, and the third exposes the next
             // timer.
             still = if self.world.borrow().moves == before { still + 1 } else { 0 };
             if still == 3 {
@@ -205,7 +205,7 @@ impl Host {
         panic!("the gateway turns without an end");
     }
 
-    /// Advances the clock through all timers that are due.
+    /// Advances the clock, and fires all timers that become due.
     pub fn pass(&mut self, time: Duration) {
         let end = self.world.borrow().now + time;
         for _ in 0..MOST_TURNS {
@@ -239,7 +239,7 @@ impl Host {
         self.workers[worker].leak_check()
     }
 
-    /// Bytes of incomplete heads that a worker parsed, counted at each attempt.
+    /// Bytes of incomplete heads that a worker has parsed, counted again at each attempt.
     #[must_use]
     pub fn parsed_in_vain(&self, worker: usize) -> u64 {
         self.workers[worker].parsed_in_vain()

@@ -1,8 +1,8 @@
-//! The invariants of the list in the crate's documentation.
+//! The invariants listed in the crate's documentation.
 
 use std::fmt;
 
-/// An invariant, by its name in the list.
+/// An invariant, named as in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Invariant {
     Bytes = 1,

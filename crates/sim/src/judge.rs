@@ -1,4 +1,4 @@
-//! The checks of a run as a whole, during the run and at its end.
+//! Checks of the whole run, during the run and at its end.
 
 use crate::Invariant;
 use crate::clients::AnyClient;
@@ -24,7 +24,7 @@ impl Run<'_> {
         }
     }
 
-    /// The gateway holds no stream and no byte of a connection whose streams have all ended.
+    /// The gateway keeps no stream and no uncredited byte of a connection whose streams have all ended.
     pub(crate) fn judge_idle(&mut self) {
         for client in self.clients.iter_mut().filter_map(AnyClient::take_idle) {
             let Some(StreamCheck { streams, held }) = self.gateway.streams_of(client) else { continue };
@@ -36,7 +36,7 @@ impl Run<'_> {
         }
     }
 
-    /// While nothing happens, no request waits although a connection is idle or the limit allows another.
+    /// While nothing happens, no request waits if a connection is idle or the limit allows another one.
     pub(crate) fn judge_quiet(&mut self) {
         let plan = self.plan;
         let Some(most) = plan.most_connections else { return };
@@ -54,8 +54,8 @@ impl Run<'_> {
         }
     }
 
-    /// While nothing happens and no request is in progress, no connection to a server holds a stream or a byte without
-    /// credit.
+    /// While nothing happens and no request is in progress, no connection to a server keeps a stream or an uncredited
+    /// byte.
     pub(crate) fn judge_servers(&mut self) {
         let world = self.world.borrow();
         // A frame, or the end of a connection, may end a stream whose response is already complete.
@@ -116,7 +116,7 @@ impl Run<'_> {
             || (self.draining.is_some() && self.gateway.is_there())
     }
 
-    /// Every request has one outcome, and every loss a reason in the log.
+    /// Every request has one outcome, and the log contains a reason for every loss.
     pub(crate) fn judge(&mut self) {
         let mut wrong = Vec::new();
         for (id, entry) in self.ledger.entries.iter().enumerate() {
@@ -161,7 +161,7 @@ impl Run<'_> {
                         ));
                     }
                 }
-                // The client has sent it again, on another connection.
+                // The client has sent the request again, on another connection.
                 Some(Outcome::Forgone) if entry.unprocessed == Some(Unprocessed::GoAway) => {}
                 Some(Outcome::Forgone) => self.outcomes[3] += 1,
             }
@@ -211,14 +211,14 @@ impl Run<'_> {
         ended > told
     }
 
-    /// Number of log lines that end a request. Stray bytes after a response end none.
+    /// The number of log lines that end a request; excludes those about stray bytes after a response.
     fn reasons(&self, id: usize) -> usize {
         let named = format!("/{id}\"");
         let ends = |line: &&String| line.contains(&named) && !line.contains(" upstream_stray ");
         self.gateway.log.iter().filter(ends).count()
     }
 
-    /// Whether the client may lose this request without a reason in the log. Either the gateway ended an idle
+    /// Whether the client may lose this request without a reason in the log. Either the gateway closed an idle
     /// connection while the request was in transit, or the client read so late that a reset discarded the response.
     fn came_too_late(&self, entry: &Entry) -> bool {
         if entry.is_accepted {
@@ -237,7 +237,8 @@ impl Run<'_> {
     }
 
     /// Whether the client sent this request after one with an early response. The connection closes after such a
-    /// response. If it is a success, its head does not say so: the request might still have ended before it.
+    /// response. The head of a successful one does not announce this, since the request might have ended before the
+    /// response did.
     fn follows_early_response(&self, id: usize) -> bool {
         let entry = &self.ledger.entries[id];
         let before = self.ledger.entries[..id].iter().rev();
@@ -274,7 +275,7 @@ impl Run<'_> {
         wrong
     }
 
-    /// A request on a connection of a listener that has another name since follows no configuration with that name.
+    /// A request on a connection of a listener that was renamed does not follow a configuration with the new name.
     fn wrong_configurations(&self) -> Vec<(Invariant, String)> {
         let world = self.world.borrow();
         let mut wrong = Vec::new();
@@ -307,7 +308,7 @@ impl Run<'_> {
         let budgets = self.plan.workers as u64;
         let percent = u64::from(self.plan.retry_percent);
         let most = if percent == 0 { 0 } else { 100 * budgets + (requests + ended) * percent / 100 };
-        // A request that its server has not processed costs no retry of the budget.
+        // Retries of requests that a server has not processed do not count against the budget.
         if counters.retries - counters.unprocessed_retries > most {
             wrong.push((Invariant::Once, format!("{} retries for {requests} requests", counters.retries)));
         }
@@ -323,7 +324,7 @@ impl Run<'_> {
     }
 }
 
-/// The last part of the path in a line of the access log: the ID of the request.
+/// The ID of the request in a line of the access log, which is the last part of the path.
 fn target(line: &str) -> Option<&str> {
     let target = line.split_once("\"target\":\"")?.1.split_once('"')?.0;
     target.rsplit('/').next()

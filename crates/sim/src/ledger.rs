@@ -1,4 +1,4 @@
-//! The fate of each request: the facts that all checks use.
+//! The fate of each request: the facts for all checks.
 
 use crate::Invariant;
 use crate::message::{Ask, Failure, name};
@@ -42,9 +42,9 @@ pub(crate) struct Entry {
     pub(crate) arrivals: Vec<Arrival>,
     /// The client has received the head of an origin's response.
     pub(crate) has_begun: bool,
-    /// A GOAWAY that names the last stream includes this request's.
+    /// A GOAWAY has named a last stream that includes this request.
     pub(crate) is_accepted: bool,
-    /// The gateway told the client that it has not processed the request, and how.
+    /// The gateway has told the client that it did not process the request, and how.
     pub(crate) unprocessed: Option<Unprocessed>,
     /// Number of mirrored copies.
     pub(crate) copies: u32,
@@ -63,7 +63,7 @@ pub(crate) struct Arrival {
     pub(crate) is_reused: bool,
     /// Bytes from the origin that the gateway had read by then; `None` over TLS, where handshake bytes would count.
     pub(crate) read: Option<usize>,
-    /// Bytes from the gateway that the origin had read, this head included.
+    /// Bytes from the gateway that the origin had read, including this head.
     pub(crate) got: usize,
     /// The configuration that forwarded the request.
     pub(crate) version: u32,
@@ -80,9 +80,9 @@ pub(crate) struct Arrival {
 pub(crate) struct OnStream {
     /// Received bytes of the body.
     pub(crate) body: usize,
-    /// The offset behind the first frame of the response, in the origin's cleartext.
+    /// The offset after the first frame of the response, in the origin's cleartext.
     pub(crate) answered_at: Option<usize>,
-    /// The origin said that it has not processed the request: with REFUSED_STREAM, or by a GOAWAY.
+    /// The origin reported the request as not processed: with REFUSED_STREAM, or by a GOAWAY.
     pub(crate) is_unprocessed: bool,
 }
 
@@ -118,7 +118,7 @@ pub(crate) enum Unprocessed {
 }
 
 impl Ledger {
-    /// Notes a violation.
+    /// Records a violation.
     pub(crate) fn violation(&mut self, invariant: Invariant, what: String) {
         let what = format!("{invariant}: {what}");
         self.note(|| format!("VIOLATION {what}"));
@@ -145,10 +145,10 @@ impl Ledger {
         }
     }
 
-    /// Notes the arrival of a request at an origin, and checks that a repetition is allowed: its method may be retried,
-    /// its bytes fit the retry buffer, and its client has no response yet. It arrives either once more after a reused
-    /// connection closed without a byte of a response, or at another server after an error response. Arrivals that the
-    /// origin has not processed do not count.
+    /// Records the arrival of a request at an origin, and checks that a repetition is allowed: its method may be
+    /// retried, its bytes fit into the retry buffer, and its client has received no response yet. A request may arrive
+    /// again after a reused connection closed without a byte of a response, or at another server after an error
+    /// response. Arrivals that the origin has not processed do not count.
     pub(crate) fn arrives(&mut self, id: usize, arrival: Arrival, repeats: Repeats, world: &World) {
         let Some(entry) = self.entries.get_mut(id) else { return };
         self.arrived.push((id, arrival));
@@ -202,12 +202,12 @@ impl Ledger {
         self.entries.get_mut(id)?.arrivals.get_mut(attempt)
     }
 
-    /// Notes an event.
+    /// Records an event.
     pub(crate) fn note(&mut self, what: impl FnOnce() -> String) {
         self.trace.push(what());
     }
 
-    /// Notes a request's outcome; a second one is a violation.
+    /// Records a request's outcome; a second one is a violation.
     pub(crate) fn outcome(&mut self, id: usize, outcome: Outcome) {
         self.note(|| format!("#{id} {outcome:?}"));
         match self.entries.get_mut(id) {
@@ -224,5 +224,5 @@ impl Ledger {
     }
 }
 
-/// The gateway keeps no longer request for a retry.
+/// The gateway keeps no longer requests for a retry.
 const LONGEST_REPEATED: usize = 16 * 1024;

@@ -11,16 +11,16 @@ pub(crate) struct Ask {
     /// Its ID, in its target and in a field.
     pub(crate) id: usize,
     pub(crate) method: Method,
-    /// Whether it is HTTP/1.0.
+    /// The request is HTTP/1.0.
     pub(crate) is_old: bool,
-    /// It closes the connection.
+    /// The request closes the connection.
     pub(crate) closes: bool,
     pub(crate) body: Option<BodyOf>,
     /// The response that the origin should send.
     pub(crate) answer: Answer,
-    /// The switch of protocols that it asks for.
+    /// The requested switch of protocols.
     pub(crate) switch: Option<Switch>,
-    /// Both messages have trailers, if they may; in HTTP/2 alone.
+    /// Both messages have trailers if their form allows; only in HTTP/2.
     pub(crate) has_trailers: bool,
     /// The prefix of its path.
     pub(crate) below: &'static str,
@@ -112,7 +112,7 @@ impl Ask {
         }
     }
 
-    /// A random request for a switch of protocols, which the origin grants or not.
+    /// A random request for a switch of protocols, which the origin may grant.
     pub(crate) fn switch(plan: &Plan, world: &mut World) -> Self {
         let (up, down) = (length(world), length(world));
         let switch = Switch::new(plan, up, down);
@@ -125,7 +125,7 @@ impl Ask {
         Self { answer, switch: Some(switch), ..Self::plain(0, false) }
     }
 
-    /// A `GET` for this many bytes; `closes`: it closes the connection.
+    /// A `GET` for this many bytes; `closes`: the request closes the connection.
     pub(crate) fn plain(bytes: usize, closes: bool) -> Self {
         let answer = Answer::Length(bytes);
         Self {
@@ -197,7 +197,7 @@ impl Ask {
 }
 
 impl Answer {
-    /// The body in response to the request `id`, with the pattern of `content`.
+    /// The body of the response to the request `id`, with the pattern of `content`.
     pub(crate) fn body(self, method: Method, switch: Option<Switch>, id: usize, content: usize) -> Vec<u8> {
         match self {
             _ if method == Method::Head => Vec::new(),
@@ -251,7 +251,7 @@ impl Answer {
     }
 }
 
-/// Appends a body; if `chunked`, in random chunks, with these lines of trailers.
+/// Appends a body; if `chunked`, in random chunks, followed by these trailer lines.
 pub(crate) fn write_body(body: &[u8], chunked: bool, trailers: &str, world: &mut World, out: &mut Vec<u8>) {
     if !chunked {
         out.extend_from_slice(body);
@@ -268,7 +268,7 @@ pub(crate) fn write_body(body: &[u8], chunked: bool, trailers: &str, world: &mut
     out.extend_from_slice(format!("0\r\n{trailers}\r\n").as_bytes());
 }
 
-/// A body's bytes. They depend on the ID and on the position, so that misplaced bytes show.
+/// A body's bytes. They depend on the ID and the position, so that checks detect misplaced bytes.
 pub(crate) fn pattern(id: usize, length: usize) -> Vec<u8> {
     (0..length).map(|at| (at * 7 + at / 251 + id * 31 + id / 7) as u8).collect()
 }
@@ -308,13 +308,13 @@ pub(crate) fn error(id: usize, attempt: usize) -> usize {
 /// Separates the patterns of errors from those of other responses.
 const ERROR: usize = 0x0aaa;
 
-/// The field with the number of the attempt that this response belongs to, from 0.
+/// The field with the number of the attempt, from 0, to which the response belongs.
 pub(crate) const ATTEMPT: &str = "X-Attempt";
 
 /// The field that marks a response to a mirrored copy.
 pub(crate) const COPY: &str = "X-Copy";
 
-/// The field of a request that asks for trailers, and the trailer of both messages, with the request's ID.
+/// The request field that asks for trailers; also the trailer of both messages, with the request's ID.
 pub(crate) const TRAILER: &str = "X-End";
 
 /// Separates the patterns of response bodies from those of request bodies.

@@ -230,7 +230,7 @@ impl Socket for SimSocket {
             return Err(ErrorKind::BrokenPipe.into());
         }
         if link.peer_gone {
-            // The peer has closed: it responds with a reset.
+            // The peer has closed its side, so it responds with a reset.
             let at = world.now + world.delay();
             let link = &mut world.links[self.link];
             if link.state == State::Established {

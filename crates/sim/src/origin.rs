@@ -51,7 +51,7 @@ pub(crate) struct Site {
     pub(crate) badness: u64,
     /// It sends 103 at random.
     pub(crate) interim: bool,
-    /// The maximum number of requests in flight on one connection of HTTP/2.
+    /// The maximum number of concurrent requests on one HTTP/2 connection.
     pub(crate) most_streams: usize,
 }
 
@@ -61,7 +61,7 @@ struct Request {
     method: Method,
     length: usize,
     answer: Answer,
-    /// The error to send instead.
+    /// The error to send instead of the response.
     error: Option<Failure>,
     /// The error precedes the end of the body.
     is_early: bool,
@@ -159,7 +159,7 @@ impl Origin {
         [Some(self.wake), self.idle_until].into_iter().flatten().filter(|_| !self.is_done)
     }
 
-    /// Sends and receives what is possible now.
+    /// Sends and receives as much as possible now.
     pub(crate) fn poll(&mut self, world: &mut World, ledger: &mut Ledger) {
         if self.is_done {
             return;
@@ -292,7 +292,7 @@ impl Origin {
         }
     }
 
-    /// Whether the PROXY header, if there must be one, is complete.
+    /// Whether the PROXY header is complete, or none is expected.
     fn is_introduced(&mut self, ledger: &mut Ledger) -> bool {
         if !self.site.is_announced || self.announced.is_some() {
             return true;
@@ -315,7 +315,7 @@ impl Origin {
         }
     }
 
-    /// Reads a request head; false if none is complete.
+    /// Reads a request head; returns false if none is complete.
     fn begin(&mut self, world: &mut World, ledger: &mut Ledger) -> bool {
         let mut head = RequestHead::new();
         let link = self.peer.link;
@@ -400,7 +400,7 @@ impl Origin {
             body: Vec::new(),
         };
         self.request = Some(request);
-        // A client that waits for 100 sends the body in the end without it, too.
+        // A client that waits for 100 eventually sends the body without it, too.
         if head.expect_continue && world.below(4) > 0 {
             self.peer.say(b"HTTP/1.1 100 Continue\r\n\r\n");
         }
@@ -441,13 +441,13 @@ impl Origin {
     fn answer(&mut self, request: &Request, world: &mut World, ledger: &mut Ledger) {
         let fault = (world.below(1000) < self.site.badness)
             .then(|| FAULTS[world.below(FAULTS.len() as u64) as usize]);
-        // Passthrough hides HTTP from the gateway, so only a broken connection counts as a fault.
+        // Passthrough hides HTTP from the gateway, so only a broken connection is a fault.
         let fault =
             fault.filter(|fault| !self.site.is_passed || !matches!(fault, Fault::Stray | Fault::Garbage));
         let fault = fault.filter(|fault| match request.answer {
             // Without a length, the body is all bytes up to the close.
             Answer::UntilClose(_) => !matches!(fault, Fault::Stray | Fault::Truncated),
-            // An upgraded connection has no length either.
+            // An upgraded connection has no length, either.
             Answer::Switch => {
                 matches!(
                     fault,
@@ -495,7 +495,7 @@ impl Origin {
                 self.close();
             }
             Some(Fault::Stray) => {
-                // Later bytes would look like the next response: stray bytes must arrive together with this one.
+                // Later bytes would look like the next response, so stray bytes must arrive together with this one.
                 world.calm(self.peer.link);
                 self.peer.say(&bytes);
                 self.peer.poll(world, false);

@@ -1,4 +1,4 @@
-//! An origin of either version of HTTP.
+//! An origin that speaks HTTP/1.1 or HTTP/2.
 
 use crate::h2_origin::H2Origin;
 use crate::ledger::Ledger;
@@ -16,7 +16,7 @@ pub(crate) enum AnyOrigin {
     Fresh(Box<Fresh>),
 }
 
-/// A connection whose first bytes decide the version.
+/// A connection whose first bytes will determine the HTTP version.
 #[derive(Debug)]
 pub(crate) struct Fresh {
     pub(crate) peer: Peer,
@@ -24,7 +24,7 @@ pub(crate) struct Fresh {
 }
 
 impl AnyOrigin {
-    /// Sends and receives what is possible now.
+    /// Sends and receives as much as possible now.
     pub(crate) fn poll(&mut self, plan: &Plan, world: &mut World, ledger: &mut Ledger) {
         if let Self::Fresh(fresh) = self {
             let Fresh { peer, site } = &mut **fresh;
@@ -96,5 +96,5 @@ impl AnyOrigin {
     }
 }
 
-/// The first bytes of the preface of HTTP/2, which no method of HTTP/1.1 has.
+/// The first bytes of the HTTP/2 preface; no method of HTTP/1.1 starts with them.
 const PREFACE: &[u8] = b"PRI";

@@ -11,11 +11,11 @@ pub(crate) struct Peer {
     /// The TLS session; `None`: cleartext.
     session: Option<Session>,
     started: bool,
-    /// Application bytes that wait for the handshake.
+    /// Application bytes that wait for the end of the handshake.
     waiting: Vec<u8>,
     /// Bytes to send on the link.
     out: Vec<u8>,
-    /// Received bytes that are not consumed yet.
+    /// Received bytes that have not been consumed yet.
     pub(crate) input: Vec<u8>,
     /// The end of the gateway's stream.
     pub(crate) ended: Option<End>,
@@ -35,7 +35,7 @@ pub(crate) enum End {
 }
 
 impl Peer {
-    /// A peer on this link; with a session, it begins with a handshake.
+    /// A peer on this link; with a session, it starts with a handshake.
     pub(crate) fn new(link: usize, session: Option<Session>) -> Self {
         Self {
             link,
@@ -136,7 +136,7 @@ impl Peer {
             }
         }
         if world.links[self.link].gateway_gone {
-            // The gateway has closed.
+            // The gateway has closed the connection, so drop pending output.
             self.out.clear();
         } else if !self.out.is_empty() {
             let sent = world.send(self.link, true, &self.out);

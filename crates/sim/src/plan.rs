@@ -1,4 +1,4 @@
-//! The parameters of a run, and the reduction of failing ones.
+//! The parameters of a run, and the reduction of failing runs.
 
 use crate::run::{Report, run};
 use weir_gateway::document::{HalfClose, ProxyProtocol, Retry};
@@ -26,9 +26,9 @@ pub struct Plan {
     pub http2: u64,
     /// The servers of the upstream speak HTTP/2.
     pub http2_servers: bool,
-    /// Reloads switch between HTTP/1.1 and HTTP/2 to the servers, which speak both; cleartext only.
+    /// Reloads switch between HTTP/1.1 and HTTP/2 to servers that speak both; cleartext only.
     pub flips_http2: bool,
-    /// Limit of requests in flight on one connection to such a server; `None`: the default.
+    /// Limit of concurrent requests on one connection to such a server; `None`: the default.
     pub most_streams: Option<u32>,
     /// Streams that their clients reset, per thousand.
     pub resets: u64,
@@ -38,7 +38,7 @@ pub struct Plan {
     pub vanishes: u64,
     /// Clients that end their stream after their last request, per thousand.
     pub half_closes: u64,
-    /// The gateway's policy for their requests.
+    /// The gateway's policy for the requests of such clients.
     pub half_close: HalfClose,
     /// Clients whose first request is malformed, per thousand.
     pub garbage: u64,
@@ -58,8 +58,8 @@ pub struct Plan {
     pub shortages: u64,
     /// Origins that send a response before any request, per thousand; cleartext only.
     pub speaks_first: u64,
-    /// Some requests ask for a switch of protocols; origins grant some of these. A WebSocket if clients or servers speak
-    /// HTTP/2.
+    /// Some requests ask for a switch of protocols, and origins grant some of these. The protocol is WebSocket if
+    /// clients or servers speak HTTP/2.
     pub switches: bool,
     /// Every connection is a tunnel.
     pub tunnels: bool,
@@ -108,7 +108,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// No faults, no delays.
+    /// A plan without faults and delays.
     pub fn plain() -> Self {
         Self {
             workers: 1,
@@ -201,28 +201,28 @@ impl Plan {
         Self { workers: 2, most_connections, clients: 8, adopts: false, switches: false, ..Self::rough() }
     }
 
-    /// This plan with HTTP/2 clients only, which reset and stall some streams if the plan has other faults.
+    /// This plan with only HTTP/2 clients. If the plan has other faults, clients also reset and stall some streams.
     pub fn over_http2(self) -> Self {
         let (resets, stalls) = if self.is_faultless() { (0, 0) } else { (60, 30) };
         Self { http2: 1000, resets, stalls, ..self }
     }
 
-    /// This plan with servers that speak HTTP/2, which has no PROXY header.
+    /// This plan with HTTP/2 servers, to which the gateway sends no PROXY header.
     pub fn to_http2(self) -> Self {
         Self { http2_servers: true, announces: None, tunnels: false, ..self }
     }
 
-    /// Whether the plan has neither faults nor a drain.
+    /// Whether the plan has no fault and no drain.
     pub fn is_plain(&self) -> bool {
         self.is_faultless() && !self.drains
     }
 
-    /// Whether clients' connections drain: those of all, or of a listener that a reload has renamed.
+    /// Whether client connections drain: all of them, or those of a listener that a reload has renamed.
     pub(crate) fn drains_clients(&self) -> bool {
         self.drains || self.renames
     }
 
-    /// Whether only the gateway may end connections early.
+    /// Whether only the gateway may close connections early.
     pub fn is_faultless(&self) -> bool {
         let faults = self.vanishes + self.garbage + self.bad_answers + self.refusals + self.speaks_first;
         let faults = faults + self.errors + self.resets + self.stalls;
@@ -234,7 +234,7 @@ impl Plan {
             && self.most_waiting.is_none()
     }
 
-    /// All plans that are one reduction smaller.
+    /// All plans that differ from this one by a single reduction.
     fn smaller(&self) -> Vec<Self> {
         let mut plans = Vec::new();
         for clients in [1, self.clients / 2, self.clients.saturating_sub(1)] {
@@ -286,7 +286,7 @@ impl Plan {
     }
 }
 
-/// Reduces a failing run while it still fails: fewer clients, requests and faults. Tries other seeds too, since a
+/// Reduces a failing run while it still fails: fewer clients, requests and faults. Also runs other seeds, since a
 /// smaller plan draws other random numbers. Stops after [`MOST`] steps.
 pub fn shrink(seed: u64, plan: &Plan) -> (u64, Plan, Report) {
     let (mut seed, mut plan) = (seed, plan.clone());
@@ -308,5 +308,5 @@ pub fn shrink(seed: u64, plan: &Plan) -> (u64, Plan, Report) {
     (seed, plan, report)
 }
 
-/// A client that hangs costs many steps in every attempt.
+/// A client that hangs takes many steps in every attempt.
 const MOST: u64 = 5_000_000;

@@ -1,4 +1,4 @@
-//! One client and its origins that send a fuzzer's bytes, and the rules that hold for any bytes.
+//! One client and its origins that send a fuzzer's bytes, and the rules that hold for all bytes.
 
 use crate::gateway::Gateway;
 use crate::ledger::Ledger;
@@ -13,19 +13,19 @@ use weir_http1::{BodyDecoder, Limits, Parse, RequestHead, ResponseHead};
 use weir_http2::PREFACE;
 use weir_http2::frame::{Frame, FrameHeader, HEADER_BYTES, Kind};
 
-/// Plays one connection by a script and panics if a rule is broken. Whatever the peers send, origins receive valid
-/// requests, the client receives what begins as a valid response, no head is parsed more often than it has lines, and
-/// no state remains once both peers have closed and all timeouts have passed.
+/// Runs one connection by a script and panics if a rule is broken. Whatever the peers send, origins receive valid
+/// requests, the client receives bytes that start as a valid response, no head is parsed more often than it has lines,
+/// and no state remains once both peers have closed and all timeouts have passed.
 ///
-/// The script's first byte holds flags: 1: connections begin with a PROXY header; 2: the gateway buffers messages; 4:
-/// one connection to the origin; 8: the gateway mirrors requests. Steps follow, one byte each, modulo 8:
-/// - 0, 1: the client or the origin sends as many bytes as the next byte says;
+/// The script's first byte contains flags: 1: connections start with a PROXY header; 2: the gateway buffers messages;
+/// 4: one connection to the origin; 8: the gateway mirrors requests. Steps follow, one byte each, modulo 8:
+/// - 0, 1: the client or the origin sends a number of bytes given by the next byte;
 /// - 2, 3: the client or the origin ends its stream;
-/// - 4: time passes, in tenths of a second as the next byte says;
+/// - 4: time passes, in tenths of a second given by the next byte;
 /// - 5, 6: the client or the origin resets its connection;
-/// - 7: the origin sends nothing until the gateway dials again.
+/// - 7: the origin sends nothing until the gateway opens another connection.
 ///
-/// After each step the gateway turns until nothing happens.
+/// After each step the gateway runs turns until nothing happens.
 pub fn connection(script: &[u8]) {
     let [flags, steps @ ..] = script else { return };
     let is = |flag: u8| flags & flag != 0;
@@ -75,11 +75,11 @@ struct Replay {
     /// Bytes that the origin has yet to send.
     unsent: Vec<u8>,
     sent: Sent,
-    /// The client's first bytes, as many as the preface of HTTP/2 has.
+    /// The client's first bytes, up to the length of the HTTP/2 preface.
     first: Vec<u8>,
 }
 
-/// Totals of what both peers sent.
+/// Totals of the bytes that both peers sent.
 #[derive(Clone, Copy, Default)]
 struct Sent {
     bytes: u64,
@@ -133,7 +133,7 @@ impl Replay {
         }
     }
 
-    /// Turns until nothing happens.
+    /// Runs turns until nothing happens.
     fn settle(&mut self) {
         for _ in 0..MOST_TURNS {
             let before = self.world.borrow().moves;
@@ -171,7 +171,7 @@ impl Replay {
         }
     }
 
-    /// Advances the clock through all timers that are due.
+    /// Advances the clock, and fires all timers that become due.
     fn pass(&mut self, time: Duration) {
         let end = self.world.borrow().now + time;
         for _ in 0..MOST_TURNS {
@@ -222,7 +222,7 @@ fn take(world: &mut World, link: usize, into: &mut Vec<u8>) {
     }
 }
 
-/// The client's bytes begin as a response, or are the frames of an HTTP/2 server.
+/// The client's bytes start as a response, or are the frames of an HTTP/2 server.
 fn is_answer(got: &[u8], is_h2: bool) {
     if is_h2 {
         return are_frames(got);
@@ -231,7 +231,7 @@ fn is_answer(got: &[u8], is_h2: bool) {
     assert!(got.is_empty() || head.is_ok(), "{head:?}: {}", got.escape_ascii());
 }
 
-/// Whole frames, all but the last one, which may be cut off; the first one is SETTINGS.
+/// Complete frames, except that the last one may be cut off; the first one is SETTINGS.
 fn are_frames(got: &[u8]) {
     let (mut rest, mut is_first) = (got, true);
     while let Some(header) = rest.first_chunk::<HEADER_BYTES>().map(FrameHeader::parse) {
@@ -244,7 +244,7 @@ fn are_frames(got: &[u8]) {
     }
 }
 
-/// An origin's bytes are requests, up to one that is cut off or an upgrade.
+/// An origin's bytes are complete requests, up to one that is cut off or an upgrade.
 fn are_requests(got: &[u8]) {
     let mut rest = got;
     let limits = Limits::default();
@@ -269,7 +269,7 @@ fn are_requests(got: &[u8]) {
     }
 }
 
-/// Limit of steps per script; more reach no new cases.
+/// Limit of steps per script; longer scripts reach no new cases.
 const LONGEST: usize = 16 * 1024;
 
 /// Limit of turns per step.

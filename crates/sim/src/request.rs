@@ -1,4 +1,4 @@
-//! The checks of a request that arrives at an origin, in either version of HTTP.
+//! Checks of a request that arrives at an origin, in HTTP/1.1 or HTTP/2.
 
 use crate::Invariant;
 use crate::ledger::Ledger;
@@ -12,9 +12,9 @@ use weir_http::Method;
 pub(crate) struct Received<'a> {
     pub(crate) method: Method,
     pub(crate) target: &'a str,
-    /// The protocol that it asks to switch to; empty if there is none.
+    /// The protocol that it asks to switch to; empty if none.
     pub(crate) protocol: &'a str,
-    /// The value of a field; empty if there is none.
+    /// The value of a field; empty if absent.
     pub(crate) field: &'a dyn Fn(&str) -> String,
 }
 

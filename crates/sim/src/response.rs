@@ -1,4 +1,4 @@
-//! The checks of a response, in either version of HTTP.
+//! Checks of a response, in HTTP/1.1 or HTTP/2.
 
 use crate::Invariant;
 use crate::ledger::{Ledger, Outcome};
@@ -47,7 +47,7 @@ pub(crate) fn begin(
     begun
 }
 
-/// Checks a whole response, and notes it as the outcome of its request.
+/// Checks a complete response, and records it as the outcome of its request.
 pub(crate) fn complete(id: usize, begun: Begun, body: &[u8], ledger: &mut Ledger) {
     let Some(entry) = ledger.entries.get(id) else { return };
     if !begun.is_own {

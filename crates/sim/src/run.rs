@@ -30,7 +30,7 @@ use weir_preface::proxy::{self, Addresses, Version};
 pub struct Report {
     /// Turns of the event loop.
     pub steps: u64,
-    /// Violated rules; empty on success.
+    /// Violated invariants; empty on success.
     pub violations: Vec<String>,
     /// Look-ups in the workers' stores; 0 in release builds.
     pub look_ups: u64,
@@ -60,7 +60,7 @@ pub fn run(seed: u64, plan: &Plan) -> Report {
     run.finish()
 }
 
-/// One client that sends requests one after the other, without faults. For benches: the cost is the gateway's alone.
+/// One client that sends requests one after the other, without faults. For benchmarks: only the gateway's cost counts.
 #[derive(Clone, Copy, Debug)]
 pub struct Steady {
     /// TLS between client and gateway.
@@ -71,7 +71,7 @@ pub struct Steady {
     pub bytes: usize,
     /// Number of requests.
     pub requests: usize,
-    /// Each request opens its own connection.
+    /// Each request uses a new connection.
     pub lives: bool,
     /// As in [`Plan`].
     pub routes: usize,
@@ -80,13 +80,13 @@ pub struct Steady {
 }
 
 impl Steady {
-    /// Plays all requests.
+    /// Sends all requests.
     pub fn run(self) -> Report {
         let Self { client_tls, upstream_tls, routes, certificates, .. } = self;
         let plain =
             Plan { pipelines: false, marks: false, access_log: false, most_steps: u64::MAX, ..Plan::plain() };
         let plan = Plan { client_tls, upstream_tls, routes, certificates, ..plain };
-        // The first key pair of a process gathers entropy, which costs a hundred handshakes.
+        // The first key pair of a process gathers entropy, which costs as much as a hundred handshakes.
         drop(tls::client_session(false));
         let mut run = Run::new(0, &plan);
         let below = if routes == 0 { "" } else { ROUTED };
@@ -190,7 +190,7 @@ impl<'a> Run<'a> {
         });
     }
 
-    /// Runs until all clients are done.
+    /// Runs until all clients have finished.
     fn play(&mut self) {
         let drain_at = self.plan.drains.then(|| self.world.borrow_mut().below(600));
         let chance = |run: &Self, of: u64| run.world.borrow_mut().below(1000) < of;
@@ -336,7 +336,7 @@ impl<'a> Run<'a> {
         let Some(next) = [by_themselves, world.next_arrival(), timer].into_iter().flatten().min() else {
             return false;
         };
-        // A late loop finds several events at the same instant, timers among them.
+        // A late loop finds several events at the same instant, including timers.
         let is_late = world.faults.rough && world.below(3) == 0;
         let late = if is_late { world.below(8000) } else { 0 };
         world.now = next.max(now) + Duration::from_micros(late);
@@ -351,7 +351,7 @@ impl<'a> Run<'a> {
 fn timeouts(seed: u64, plan: &Plan) -> Timeouts {
     let mut timeouts = Timeouts::default();
     if plan.rough {
-        // The exchange of a slow client holds its connection, so others wait long.
+        // A slow client's exchange occupies its connection, so other requests wait long.
         timeouts.queue = Duration::from_secs(3000);
     }
     if plan.rough && (plan.client_tls || plan.upstream_tls) {
@@ -360,7 +360,7 @@ fn timeouts(seed: u64, plan: &Plan) -> Timeouts {
         timeouts.connect = Duration::from_secs(100);
         timeouts.upstream_handshake = Duration::from_secs(100);
     }
-    // Pooled connections that close at any moment must not affect clients.
+    // Closing pooled connections at any moment must not affect clients.
     if plan.rough && seed % 2 == 1 {
         timeouts.pooled = Duration::from_millis(1 + seed % 20);
     }
@@ -369,19 +369,19 @@ fn timeouts(seed: u64, plan: &Plan) -> Timeouts {
         timeouts.answer = Some(Duration::from_millis(100 + seed % 7000));
     }
     if plan.stalls > 0 && seed.is_multiple_of(3) {
-        // Shorter than the credit of the minimum rate.
+        // Shorter than the time that the budget of the minimum rate allows.
         timeouts.stall = Duration::from_secs(20);
     }
     if plan.drains && plan.is_faultless() {
         // Small buffers delay a drain by minutes.
         timeouts.drain = Duration::from_secs(3000);
     }
-    // The simulator waits no longer for the last timer.
+    // Limits how long the simulator waits for the last timer.
     timeouts.upgrade_drain = Duration::from_secs(3000);
     timeouts
 }
 
-/// A PROXY header about a client.
+/// A PROXY header that describes a client.
 struct Announcement {
     bytes: Vec<u8>,
     source: SocketAddr,
@@ -400,7 +400,7 @@ fn announcement(link: usize, world: &mut World) -> Announcement {
     Announcement { bytes, source: if is_own { peer_address(link) } else { source } }
 }
 
-/// More than the maximum lateness of a loop.
+/// More than a loop can be late.
 const LATE: Duration = Duration::from_secs(1);
 
 /// Limit of consecutive turns without an event or progress of the clock.

@@ -22,7 +22,7 @@ pub(crate) struct Setting {
     pub(crate) moves: Vec<u8>,
     /// Whether the listener has its second name.
     pub(crate) renamed: bool,
-    /// Whether the upstream's servers are asked by HTTP/2.
+    /// Whether the gateway uses HTTP/2 to the upstream's servers.
     pub(crate) http2: bool,
     /// Whether each server is drained.
     pub(crate) drained: Vec<bool>,
@@ -44,7 +44,7 @@ impl Setting {
             Server::new(url.parse().expect("a valid URL"))
         };
         let of = |servers: Vec<Server>| {
-            // The certificates are the simulation's own; verifying them is not its subject.
+            // The simulation creates the certificates, and does not test their verification.
             let tls = ServiceTls { insecure: plan.upstream_tls, ..ServiceTls::default() };
             Service { tls, ..Service::new(servers) }
         };

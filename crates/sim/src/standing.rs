@@ -4,14 +4,14 @@ use crate::setting::{Ejection, origin, server_at};
 use crate::world::World;
 use std::time::Duration;
 
-/// Each worker's knowledge of the upstream servers.
+/// The state of the upstream servers as each worker knows it.
 #[derive(Debug)]
 pub(crate) struct Standing(Vec<Vec<Known>>);
 
-/// One worker's knowledge of one server.
+/// The state of one server as one worker knows it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
-    /// Its number of moves.
+    /// The server's number of moves.
     moves: u8,
     is_down: bool,
     is_drained: bool,
@@ -55,9 +55,10 @@ impl Standing {
         }
     }
 
-    /// The reason why a worker may not open a connection to a server now: the server is drained; or it is down or
-    /// ejected while another server is available. Does not count an only alternative at which the worker has just
-    /// failed, nor servers ejected in the same `turn`, which may have been ejected before.
+    /// The reason why a worker must not open a connection to a server now: the server is drained, or it is down or
+    /// ejected while another server is available. Another server does not count as available if it is the only one and
+    /// the worker has just failed to connect to it, or if it was ejected in the same `turn`, possibly before the
+    /// connection.
     pub(crate) fn wrong_connection(
         &self,
         worker: usize,
@@ -68,7 +69,8 @@ impl Standing {
         self.wrong(worker, to, world.now, turn, world)
     }
 
-    /// The reason why a request sent at `begun` must not arrive at a server, as for [`Standing::wrong_connection`].
+    /// The reason why a request sent at `begun` must not arrive at a server, by the same rules as
+    /// [`Standing::wrong_connection`].
     pub(crate) fn wrong_request(
         &self,
         worker: usize,
@@ -77,7 +79,7 @@ impl Standing {
         world: &World,
     ) -> Option<String> {
         let (server, _) = server_at(to)?;
-        // A change at the same instant may have come after the request.
+        // A change at the same instant may have followed the request.
         let before = begun.checked_sub(Duration::from_nanos(1))?;
         let is_known = self.0[worker].get(server)?.since <= before;
         is_known.then(|| self.wrong(worker, to, before, &[], world)).flatten()

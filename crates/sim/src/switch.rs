@@ -5,7 +5,7 @@ use crate::ledger::Ledger;
 use crate::message::{ANSWER, pattern};
 use crate::plan::Plan;
 
-/// The bytes after a switch of protocols. Each side sends all of its own and ends its stream.
+/// The bytes after a switch of protocols. Each side sends all of its bytes and ends its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Switch {
     /// The protocol's name.
@@ -15,23 +15,23 @@ pub(crate) struct Switch {
     /// Bytes from the origin.
     pub(crate) down: usize,
     pub(crate) order: Order,
-    /// The client asks for it on a stream, by extended CONNECT.
+    /// The client requests the switch on a stream, by extended CONNECT.
     pub(crate) is_on_stream: bool,
 }
 
 /// The order of an origin's bytes and its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// It sends its bytes and ends at once. If either side is a stream, that ends the whole tunnel.
+    /// The origin sends its bytes and ends at once. If either side is an HTTP/2 stream, that ends the whole tunnel.
     AtOnce,
-    /// It sends its bytes after the client's end.
+    /// The origin sends its bytes after the client has ended.
     Replies,
-    /// It sends its bytes at once, and ends after the client.
+    /// The origin sends its bytes at once, and ends after the client.
     EndsLast,
 }
 
 impl Switch {
-    /// A switch to the protocol that a plan allows; lengths in bytes, of which the client's decides the order.
+    /// A switch to the protocol of the plan; lengths in bytes. The client's length determines the order.
     pub(crate) fn new(plan: &Plan, up: usize, down: usize) -> Self {
         let orders = [Order::AtOnce, Order::Replies, Order::EndsLast];
         let (protocol, order) = match plan.http2 > 0 || plan.http2_servers {
@@ -41,12 +41,12 @@ impl Switch {
         Self { protocol, up, down, order, is_on_stream: false }
     }
 
-    /// Whether it is the protocol that passes on streams, too.
+    /// Whether the protocol is WebSocket, which also works on streams.
     pub(crate) fn is_websocket(self) -> bool {
         self.protocol == WEBSOCKET
     }
 
-    /// The fields of a client of HTTP/1.1 that ask for it. The key is 16 bytes in base64, different for each ID.
+    /// The HTTP/1.1 request fields that ask for the switch. The key is 16 bytes in base64, different for each ID.
     pub(crate) fn fields(self, id: usize) -> Vec<(&'static str, String)> {
         let lengths = format!("{} {}", self.up, self.down);
         let mut fields = vec![
@@ -61,7 +61,8 @@ impl Switch {
         fields
     }
 
-    /// Checks that a request asks an origin for this protocol. `asked`: the protocol of its head; empty if there is none.
+    /// Checks that a request asks an origin for this protocol. `asked`: the client's request, if any; `protocol`: that
+    /// of the received head, empty if absent.
     pub(crate) fn check(asked: Option<Self>, id: usize, protocol: &str, ledger: &mut Ledger) {
         let wanted = asked.map_or("", |switch| switch.protocol);
         if wanted != protocol {
@@ -70,8 +71,8 @@ impl Switch {
         }
     }
 
-    /// Checks the bytes that an origin has received from the client by the clean end of its stream. `servers_end`: the
-    /// origin's end ends the whole tunnel, so the client's last bytes may not arrive.
+    /// Checks the bytes that an origin has received from the client when the stream ends cleanly. `servers_end`: the
+    /// origin's end ends the whole tunnel, so the client's last bytes may be missing.
     pub(crate) fn ends_at_origin(self, id: usize, got: &[u8], servers_end: bool, ledger: &mut Ledger) {
         let is_own = self.is_own(id, got, ledger);
         if let Some(entry) = ledger.entries.get_mut(id) {
@@ -80,7 +81,7 @@ impl Switch {
         }
     }
 
-    /// Checks that an origin has received bytes of the client, all or some.
+    /// Checks that an origin has received a prefix of the client's bytes.
     pub(crate) fn is_own(self, id: usize, got: &[u8], ledger: &mut Ledger) -> bool {
         let is_own = pattern(id, self.up).starts_with(got);
         if !is_own {
@@ -102,8 +103,8 @@ const WEBSOCKET: &str = "websocket";
 /// The protocol's name in runs without streams.
 const OTHER: &str = "sim";
 
-/// The field with the version of the protocol.
+/// The field with the protocol's version.
 pub(crate) const VERSION: &str = "Sec-WebSocket-Version";
 
-/// The field with the server's proof, in HTTP/1.1 alone.
+/// The field with the server's proof, only in HTTP/1.1.
 pub(crate) const ACCEPT: &str = "Sec-WebSocket-Accept";

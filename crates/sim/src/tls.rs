@@ -4,13 +4,13 @@ use std::sync::OnceLock;
 use weir_tls::issue::{Authority, KeyKind, issue};
 use weir_tls::{Client, ClientSettings, Group, PeerName, Roots, ServerSettings, Session};
 
-/// A client's session with the gateway or, with `passes`, with the origin behind it.
+/// A client's session with the gateway or, with `passes`, with the origin after a passthrough.
 pub(crate) fn client_session(passes: bool) -> Session {
     let name = if passes { PASSED.parse().expect("a valid name") } else { name() };
     client().core().connect(&name)
 }
 
-/// The session of a client that offers HTTP/2 alone.
+/// The session of a client that offers only HTTP/2.
 pub(crate) fn h2_session() -> Session {
     h2_client().core().connect(&name())
 }
@@ -20,7 +20,7 @@ pub(crate) fn server_session() -> Session {
     server().core().accept()
 }
 
-/// The session of an origin that speaks HTTP/2.
+/// The session of an HTTP/2 origin.
 pub(crate) fn h2_server_session() -> Session {
     h2_server().core().accept()
 }
@@ -49,7 +49,7 @@ fn server_with(alpn: &[&[u8]]) -> weir_tls::Server {
     weir_tls::Server::new(&settings).expect("valid settings")
 }
 
-/// Server settings with `count` certificates, all but one for other names.
+/// Server settings with `count` certificates, all but one of them for other names.
 pub(crate) fn server_of_many(count: usize) -> weir_tls::Server {
     let authority = Authority::new().expect("an authority");
     let others = (1..count).map(|index| format!("h{index}.example"));
@@ -76,14 +76,14 @@ pub(crate) fn client() -> &'static Client {
     CLIENT.get_or_init(|| client_with(&[]))
 }
 
-/// As [`client`], for HTTP/2 alone.
+/// As [`client`], but offers only HTTP/2.
 pub(crate) fn h2_client() -> &'static Client {
     static CLIENT: OnceLock<Client> = OnceLock::new();
     CLIENT.get_or_init(|| client_with(&[H2]))
 }
 
 fn client_with(alpn: &[&[u8]]) -> Client {
-    // The certificates are the simulation's own; verifying them is not its subject.
+    // The simulation creates the certificates, and does not test their verification.
     let (roots, groups) = (Roots::DangerouslyNone, Group::CLASSICAL.to_vec());
     let alpn = alpn.iter().map(|name| name.to_vec()).collect();
     let settings = ClientSettings { roots, groups, alpn, ..ClientSettings::default() };

@@ -3,17 +3,17 @@
 use crate::ledger::{Entry, Outcome};
 use crate::message::Answer;
 
-/// Numbers of requests for a switch of protocols that arrived at an origin, by the version of HTTP of the client, then of
-/// the origin: 0 is HTTP/1.1, 1 is HTTP/2. [`Tunnels::unsupported`] arrived at none.
+/// The numbers of requests for a switch of protocols that arrived at an origin, by the HTTP version of the client and
+/// of the origin: 0 is HTTP/1.1, 1 is HTTP/2. Requests in [`Tunnels::unsupported`] did not arrive at an origin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tunnels {
     /// All bytes arrived in both directions.
     pub complete: [[usize; 2]; 2],
     /// The origin refused the switch.
     pub refused: [[usize; 2]; 2],
-    /// The client gave up, or lost it.
+    /// The client gave up, or lost the connection.
     pub cut: [[usize; 2]; 2],
-    /// The gateway refused it with 501, by the version of the client.
+    /// The gateway rejected the request with 501, by the version of the client.
     pub unsupported: [usize; 2],
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use weir_reactor::{Interest, Key};
 use weir_stats::rng::Rng;
 
-/// State that the net and the peers share.
+/// State shared by the net and the peers.
 #[derive(Debug)]
 pub(crate) struct World {
     /// The instant of clock zero.
@@ -15,7 +15,7 @@ pub(crate) struct World {
     pub(crate) now: Duration,
     /// The duration that each turn reports as spent before any deferrable work.
     pub(crate) turn: Duration,
-    /// All links, closed ones too; other fields refer to a link by its index.
+    /// All links, including closed ones; other fields refer to a link by its index.
     pub(crate) links: Vec<Link>,
     /// Links that at least one side has open, in order of creation.
     pub(crate) live: Vec<usize>,
@@ -25,11 +25,11 @@ pub(crate) struct World {
     pub(crate) dialled: Vec<usize>,
     /// The gateway's connection attempts that the checks have not seen yet.
     pub(crate) attempts: Vec<usize>,
-    /// Addresses at which origins refuse connections, and until when.
+    /// Addresses at which origins refuse connections, with the end of the outage.
     pub(crate) dark: HashMap<[u8; 4], Duration>,
     /// The latest failed connection to each address.
     pub(crate) failed: HashMap<[u8; 4], Duration>,
-    /// The configurations that gave the listener another name, oldest first.
+    /// The configurations that renamed the listener, oldest first.
     pub(crate) renames: Vec<u32>,
     /// Counts events such as bytes, closes and messages; an unchanged count means that nothing happened.
     pub(crate) moves: u64,
@@ -67,7 +67,7 @@ pub(crate) struct Faults {
     pub(crate) refusals: u64,
     /// Connections without a free descriptor, per thousand.
     pub(crate) shortages: u64,
-    /// Flips bits in transit, so that runs report violations, whatever the gateway does. This tests the checks.
+    /// Flips bits in transit, so that runs report violations even if the gateway is correct. This tests the checks.
     pub(crate) corrupts: bool,
 }
 
@@ -401,7 +401,7 @@ impl World {
         self.moves += 1;
     }
 
-    /// The gateway has sent its last byte: it responds to no later request.
+    /// Records that the gateway has sent its last byte: it will not respond to later requests.
     fn hears_no_more(&mut self, link: usize) {
         let link = &mut self.links[link];
         link.is_finished |= !link.gateway_gone;
@@ -435,15 +435,15 @@ impl World {
             link.up.arrive(now);
             link.down.arrive(now);
             if link.up.is_reset(now) && !matches!(link.state, State::Reset(_) | State::Failed) {
-                // As the kernel does, a reset discards unread bytes.
+                // As in the kernel, a reset discards unread bytes.
                 link.up.arrived.clear();
                 link.state = State::Reset(now);
             }
         }
     }
 
-    /// The last configuration that names the listener of this connection as when the gateway accepted it; `None`: the present
-    /// one does.
+    /// The last configuration in which the listener still has the name that it had when the gateway accepted this
+    /// connection; `None`: the current configuration.
     pub(crate) fn last_configuration(&self, link: usize) -> Option<u32> {
         let accepted = self.links[link].accepted?;
         self.renames.iter().find(|renamed| **renamed > accepted).map(|renamed| renamed - 1)

@@ -4,7 +4,7 @@ use crate::outcome::{Failure, Outcome, say};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Validate a gateway configuration, and everything that it names, without listening.
+/// Validate a gateway configuration and all files it names, without listening.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -18,10 +18,10 @@ pub(crate) struct CheckArgs {
     /// The configuration (TOML)
     #[arg(long, value_name = "FILE", required_unless_present = "schema")]
     config: Option<PathBuf>,
-    /// Print the effective configuration, and what its choices about TLS cost
+    /// Print the effective configuration, and the cost of its TLS choices
     #[arg(long)]
     explain: bool,
-    /// Exit with 2 if there is a warning, for CI
+    /// Exit with 2 on any warning, for CI
     #[arg(long)]
     deny_warnings: bool,
     /// Print the JSON Schema of a configuration, for editors

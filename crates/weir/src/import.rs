@@ -1,4 +1,4 @@
-//! `weir import`: translate a configuration of nginx or HAProxy.
+//! `weir import`: translate an nginx or HAProxy configuration.
 
 use crate::outcome::{Failure, Outcome, say};
 use clap::Args;
@@ -7,17 +7,17 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use weir_import::{Files, Imported, Kind};
 
-/// Translate a configuration of nginx or HAProxy into one of the gateway.
+/// Translate an nginx or HAProxy configuration into one of the gateway.
 ///
-/// The result has the line that each part comes from. What is not translated is listed in comments at its top and on
-/// standard error, a line each: FILE:LINE: DIRECTIVE: why, and what to do instead.
+/// The result names the source line of each part. Comments at its top and standard error list the untranslated
+/// directives, one per line: FILE:LINE: DIRECTIVE: the reason, and what to do instead.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ImportArgs {
     /// The configuration; files that it includes are read, too; - reads standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Whose configuration it is: nginx or haproxy [default: recognized by its content]
+    /// The format: nginx or haproxy [default: recognized by content]
     #[arg(long, value_name = "KIND")]
     from: Option<Kind>,
     /// Write to this file, which must not exist [default: standard output]
@@ -26,7 +26,7 @@ pub(crate) struct ImportArgs {
     /// Overwrite the file of --out
     #[arg(long, requires = "out")]
     force: bool,
-    /// Exit with 3 if something was not translated
+    /// Exit with 3 if a directive was not translated
     #[arg(long)]
     strict: bool,
 }
@@ -85,7 +85,7 @@ fn read(file: &Path) -> Result<(String, PathBuf), Failure> {
     Ok((String::from_utf8_lossy(&bytes).into_owned(), name))
 }
 
-/// Creates the file, so that another that has come in between is not overwritten.
+/// Writes the file. Without `force`, this does not overwrite a file that another process has created meanwhile.
 fn write(out: &Path, force: bool, toml: &str) -> Outcome {
     let mut options = OpenOptions::new();
     options.write(true);

@@ -35,7 +35,7 @@ pub(crate) enum Command {
     Report(report::ReportArgs),
     Compare(compare::CompareArgs),
     History(history::HistoryArgs),
-    /// Kill the processes listed on standard input when it closes; started by `weir run`.
+    /// Kill the processes listed on standard input once it closes; started by `weir run`.
     #[command(hide = true)]
     Guard {
         /// PID of the `weir` that owns the processes and network namespaces

@@ -26,7 +26,7 @@ Examples:
   weir man --dir ~/.local/share/man/man1";
 
 pub(crate) fn run(args: ManArgs, program: Command) -> Outcome {
-    // `weir help load` has no page.
+    // Prevents an entry for `weir help load`, which has no page.
     let mut program = program.disable_help_subcommand(true);
     program.build();
     let commands = shown(&program);
@@ -75,7 +75,7 @@ fn write_all(commands: &[&Command], dir: &Path) -> Outcome {
 fn page(command: &Command) -> io::Result<(String, String)> {
     let version = env!("CARGO_PKG_VERSION");
     let after_help = command.get_after_help().map(ToString::to_string);
-    // roff would fill its lines as a paragraph; they become sections below.
+    // roff would fill its lines as a paragraph; they become separate sections below.
     let command = command.clone().after_help(None::<&str>);
     let man = Man::new(command).source(format!("weir {version}")).manual("Weir");
     let mut text = Vec::new();

@@ -1,14 +1,14 @@
-//! How a subcommand ends: its message, exit code and the flag at fault.
+//! The outcome of a subcommand: its message, exit code and the flag at fault.
 
 use std::fmt::Display;
 use std::io::{ErrorKind, Write as _, stdout};
 #[cfg(any(feature = "gateway", feature = "lab"))]
 use std::path::Path;
 
-/// How a subcommand ended.
+/// The outcome of a subcommand.
 pub(crate) type Outcome = Result<(), Failure>;
 
-/// Why a subcommand failed.
+/// The reason for a subcommand's failure.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) message: String,
@@ -32,7 +32,7 @@ impl Failure {
         Self::usage(lines.to_string().replace('\n', "\nweir: "))
     }
 
-    /// Either of these; a usage error is prefixed with the flag whose file it names.
+    /// A run or usage error; a usage error is prefixed with the flag whose file it names.
     #[cfg(any(feature = "gateway", feature = "lab"))]
     pub(crate) fn blame(is_usage: bool, error: impl Display, flags: &[(&str, Option<&Path>)]) -> Self {
         if !is_usage {

@@ -33,7 +33,8 @@ impl Parameters {
         offer.complete()
     }
 
-    /// As [`Parameters::offer`], with post-quantum groups only where they are given: the test server is an instrument.
+    /// As [`Parameters::offer`], but with post-quantum groups only if a flag names them, since the test server is an
+    /// instrument.
     #[cfg(feature = "lab")]
     pub(crate) fn classical_offer(&self) -> Offer {
         let mut offer = self.offer();

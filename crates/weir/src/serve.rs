@@ -70,7 +70,7 @@ pub(crate) struct ServeArgs {
     drain_timeout: Duration,
 }
 
-/// Relay bytes without parsing them: the least a gateway on this event loop and TLS stack can cost.
+/// Relay bytes without parsing them: the minimum cost of a gateway on this event loop and TLS stack.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Example:
@@ -124,7 +124,7 @@ struct GatewayArgs {
     cores: Option<Cores>,
 }
 
-/// The only service that flags stand for.
+/// The name of the only service that flags configure.
 const UPSTREAM: &str = "upstream";
 
 pub(crate) fn run(args: ServeArgs) -> Outcome {
@@ -191,7 +191,7 @@ pub(crate) fn relay(args: RelayArgs) -> Outcome {
     let flags = args.gateway.flags();
     let mut config = args.gateway.config("missing --listen URL and --to URL")?;
     for listener in config.listeners.values_mut() {
-        // Its bytes are HTTP/1.1 or whatever else the server speaks, so ALPN must not agree on HTTP/2.
+        // The server may speak HTTP/1.1 or any other protocol, so ALPN must not select HTTP/2.
         listener.http2 = false;
     }
     let checked = flags.check(config)?;
@@ -199,7 +199,7 @@ pub(crate) fn relay(args: RelayArgs) -> Outcome {
 }
 
 impl GatewayArgs {
-    /// The keys of the configuration that flags set, and their flags; the first that fits is meant.
+    /// The keys of the configuration that flags set, each with its flag; the first matching prefix applies.
     fn flags(&self) -> Flags {
         let keys = [
             ("workers", "--workers"),
@@ -219,7 +219,8 @@ impl GatewayArgs {
         Flags { keys, files }
     }
 
-    /// The configuration that the flags stand for: one service, and a route for everything. `missing`: the error without them.
+    /// The configuration for these flags: one service, and a route for all requests. `missing`: the error without an
+    /// upstream or a listener.
     fn config(self, missing: &str) -> Result<Config, Failure> {
         let Some(to) = self.to.filter(|_| !self.listen.is_empty()) else {
             return Err(Failure::usage(missing));
@@ -252,7 +253,7 @@ impl GatewayArgs {
             }
             let bind = vec![Bind::Tcp { host: endpoint.host, port: endpoint.port }];
             let tls = endpoint.tls.then(|| tls.clone());
-            // They are bound in the order of the flags.
+            // Names in this form sort in the order of the flags, in which the listeners are bound.
             listeners.insert(format!("{index:04}"), Listener { tls, ..Listener::new(bind) });
         }
         let tls = match to.tls() {
@@ -280,7 +281,7 @@ impl GatewayArgs {
     }
 }
 
-/// The flags behind the keys of the configuration, and the files that flags name.
+/// The flags that set keys of the configuration, and the files that flags name.
 #[derive(Clone)]
 struct Flags {
     keys: [(&'static str, &'static str); 7],
@@ -310,14 +311,14 @@ impl Flags {
         }
     }
 
-    /// The faults, a line each.
+    /// The faults, one per line.
     fn blame_all(&self, found: &Findings) -> String {
         let lines: Vec<_> =
             found.faults().map(|fault| self.blame(&fault.key, &fault.in_short()).message).collect();
         lines.join("\n")
     }
 
-    /// Names the flag, or the flag whose file is at fault.
+    /// Attributes an error to its flag, or to the flag whose file is at fault.
     fn blame(&self, key: &str, message: &str) -> Failure {
         let files = self.files.each_ref().map(|(flag, file)| (*flag, file.as_deref()));
         let of_file = Failure::blame(true, message, &files);

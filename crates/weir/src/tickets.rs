@@ -20,7 +20,7 @@ enum Command {
     Rotate(RotateArgs),
 }
 
-/// Create a file with two random secrets, which only its owner can read.
+/// Create a file with two random secrets, readable only by its owner.
 #[derive(Args, Debug)]
 #[command(after_help = NEW_NOTES)]
 struct NewArgs {
@@ -36,7 +36,7 @@ struct NewArgs {
 #[derive(Args, Debug)]
 #[command(after_help = ROTATE_NOTES)]
 struct RotateArgs {
-    /// The file, which must exist and be no symbolic link
+    /// The file, which must exist and not be a symbolic link
     file: PathBuf,
 }
 

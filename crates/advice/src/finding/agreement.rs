@@ -1,14 +1,14 @@
-//! Findings that hold at the same time agree: none moves to what another one leaves.
+//! Findings that hold at the same time agree: no change moves to what another one leaves.
 
 use super::*;
 use crate::condition::Condition;
 use crate::template::Template;
 use std::collections::BTreeSet;
 
-/// The names whose versions a change may ask for.
+/// The products whose versions a change may ask for.
 const VERSIONED: [&str; 6] = ["OpenSSL", "Node.js", "JDK", "Go", "nginx", "HAProxy"];
 
-/// A version, or all from one on.
+/// A version, or a minimum version.
 #[derive(Clone, Debug, PartialEq)]
 struct Versions {
     name: &'static str,
@@ -16,7 +16,7 @@ struct Versions {
     or_later: bool,
 }
 
-/// The versions that words ask for. `before nginx 1.29.7` asks for none.
+/// The versions that a text asks for. `before nginx 1.29.7` asks for none.
 fn versions(words: &str) -> Vec<Versions> {
     let mut found = Vec::new();
     for name in VERSIONED {
@@ -33,21 +33,21 @@ fn versions(words: &str) -> Vec<Versions> {
 }
 
 impl Versions {
-    /// Whether asking for this also allows that version: 3.0.2 is one of 3.0.
+    /// Whether a request for these versions also allows `other`: 3.0.2 is a version of 3.0.
     fn allows(&self, other: &Self) -> bool {
         let is_in = self.from.starts_with(&other.from) || self.or_later && self.from <= other.from;
         self.name == other.name && is_in
     }
 }
 
-/// What the change of `one` moves to, although that of `other` leaves it.
+/// Something that the change of `one` moves to and the change of `other` leaves.
 fn contradiction(one: &Finding, other: &Finding) -> Option<String> {
     if let Some(both) = one.towards.iter().find(|word| other.away.contains(word)) {
         return Some(both.clone());
     }
     let asked = versions(&one.change);
     let left = other.away.iter().flat_map(|words| versions(words));
-    // To ask for a version or later is to leave those before it.
+    // A minimum version leaves all earlier versions.
     let floors = versions(&other.change).into_iter().filter(|version| version.or_later);
     let is_below = |floor: &Versions| {
         asked.iter().find(|version| version.name == floor.name && version.from < floor.from).cloned()
@@ -56,7 +56,8 @@ fn contradiction(one: &Finding, other: &Finding) -> Option<String> {
     allowed.chain(floors.filter_map(|floor| is_below(&floor))).next().map(|version| format!("{version:?}"))
 }
 
-/// Facts under which both rules hold, at or around the limits of their conditions; `None` if they exclude each other.
+/// Facts under which both rules hold, from values at or around the limits of their conditions; `None` if the rules
+/// exclude each other.
 fn together(one: &Rule, other: &Rule) -> Option<Facts> {
     let conditions: Vec<&Condition> = one.when.iter().chain(&other.when).collect();
     let names: BTreeSet<&str> = conditions.iter().map(|condition| condition.fact.as_str()).collect();
@@ -122,8 +123,8 @@ fn finding_of(change: &str, towards: &[&str], away: &[&str]) -> Finding {
     }
 }
 
-/// Regression test: a process on OpenSSL 3.0 got advice to take "OpenSSL 3.0 or later", and, next, to leave 3.0. Without
-/// TLS 1.3, one in Node.js got "Node.js 12 or later", and, next, "Node.js 24 or later".
+/// Regression test: a process on OpenSSL 3.0 got advice to use "OpenSSL 3.0 or later", and then advice to leave 3.0. A
+/// Node.js process without TLS 1.3 got "Node.js 12 or later" and then "Node.js 24 or later".
 #[test]
 fn a_contradiction_is_seen() {
     let leaves =

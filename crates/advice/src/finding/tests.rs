@@ -71,7 +71,7 @@ fn well() -> Facts {
     facts
 }
 
-/// The well-configured service with these facts instead.
+/// The findings for the well-configured service with these facts changed.
 fn with(changed: &[(&str, Value)]) -> Vec<String> {
     let mut facts = Facts::default();
     for (name, value) in changed {
@@ -221,7 +221,8 @@ fn full_handshakes_to_an_upstream_are_named_after_their_cause() {
     }
 }
 
-/// Regression test: the service's own signing was counted as what resumption towards its upstream saves, 20 to 46 % for 3 %.
+/// Regression test: the service's own signing was counted as a saving of resumption towards its upstream: 20 to 46 %
+/// instead of 3 %.
 #[test]
 fn upstream_sessions_save_no_signatures_for_clients() {
     let stacks =

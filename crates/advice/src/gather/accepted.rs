@@ -4,19 +4,20 @@ use super::sockets::{Pair, Socket, port};
 use crate::fact::Facts;
 use std::collections::BTreeSet;
 
-/// The connections that processes accepted while they were watched. An end that either side keeps for a minute
-/// (TIME_WAIT) shows the shortest ones too; of those that a client elsewhere closed, only looks know.
+/// The connections that processes accepted while they were watched. A socket that either side keeps in TIME_WAIT for a
+/// minute reveals even the shortest connection. If a client on another machine closed it first, only a scan while it is
+/// open finds it.
 #[derive(Debug, Default)]
 pub(crate) struct Accepted {
     /// The ports on which the processes listen.
     ports: BTreeSet<String>,
-    /// New ones, the processes' side first, and those that were open at the last look.
+    /// New connections, the processes' side first, and the connections open at the last scan.
     new: BTreeSet<Pair>,
     open: BTreeSet<Pair>,
 }
 
 impl Accepted {
-    /// Looks at the processes' `own` sockets among all; the connections `before` are not new.
+    /// Finds the processes' connections among `all` sockets, by the inodes `own`; connections in `before` are not new.
     pub(super) fn look_at(&mut self, all: &[Socket], own: &BTreeSet<u64>, before: &BTreeSet<Pair>) {
         let own: Vec<&Socket> = all.iter().filter(|one| own.contains(&one.inode)).collect();
         let listening = own.iter().filter(|one| one.is_listening);
@@ -26,11 +27,12 @@ impl Accepted {
         self.new.extend(self.open.difference(before).cloned());
     }
 
-    /// Adds those of the connections that `ended`.
+    /// Adds the accepted connections among those that `ended`.
     pub(super) fn end(&mut self, ended: &BTreeSet<Pair>, before: &BTreeSet<Pair>) {
         let is_own = |(local, _): &&Pair| self.ports.contains(port(local));
         let own: BTreeSet<Pair> = ended.iter().filter(is_own).cloned().collect();
-        // A client on the same machine, or a service behind another port of it, may keep the end instead.
+        // A client on the same machine may keep the TIME_WAIT socket instead, also if it connects to another local port
+        // of the service.
         let addresses: BTreeSet<&String> =
             own.iter().chain(&self.new).chain(&self.open).map(|(local, _)| local).collect();
         let clients = ended.iter().filter(|(_, remote)| addresses.contains(remote));
@@ -38,17 +40,17 @@ impl Accepted {
         self.new.extend(own.into_iter().chain(clients).filter(|pair| !before.contains(pair)));
     }
 
-    /// The number of new ones; `None` if the processes listen nowhere, or their sockets are unknown.
+    /// The number of new connections; `None` if the processes do not listen, or their sockets are unknown.
     pub(super) fn count(&self) -> Option<u64> {
         (!self.ports.is_empty()).then_some(self.new.len() as u64)
     }
 
-    /// The share of the new ones that are over.
+    /// The share of the new connections that have closed.
     fn ended_share(&self) -> f64 {
         self.new.difference(&self.open).count() as f64 / self.new.len().max(1) as f64
     }
 
-    /// The addresses that the new ones are from.
+    /// The number of client addresses of the new connections.
     fn clients(&self) -> usize {
         let host = |(_, remote): &Pair| remote.rsplit_once(':').map(|(host, _)| host.to_owned());
         self.new.iter().filter_map(host).collect::<BTreeSet<String>>().len()
@@ -56,7 +58,7 @@ impl Accepted {
 }
 
 impl Facts {
-    /// Adds the connections that clients opened to processes under their own load.
+    /// Adds the connections that clients opened during the processes' existing load.
     pub(crate) fn add_accepted(&mut self, accepted: &Accepted, seconds: f64) {
         let Some(count) = accepted.count() else { return };
         let source = format!("sockets for {seconds:.1} s of its own load");
@@ -79,7 +81,7 @@ mod tests {
         (local.to_owned(), remote.to_owned())
     }
 
-    /// A process that listens on port 1, looked at with these clients.
+    /// Scans a process that listens on port 1 and has these clients.
     fn look(accepted: &mut Accepted, clients: &[&str]) {
         let own = clients.iter().zip(2..).map(|(client, inode)| socket_of("a:1", client, inode));
         // The process's own upstream connection, and another process on port 9.
@@ -113,7 +115,7 @@ mod tests {
             pair("a:1", "c:3"),
             pair("a:1", "c:7"),
             pair("c:8", "a:1"),
-            // Of before, of the process's upstream, and of others.
+            // Connections that existed before, to the process's upstream, and of other processes.
             pair("a:1", "c:1"),
             pair("a:71", "u:2"),
             pair("a:9", "c:6"),

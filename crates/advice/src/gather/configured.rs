@@ -1,5 +1,5 @@
-//! Facts from a configuration. What the probe and the loads measure has the same names and comes first, so a
-//! configuration fills in what was not measured.
+//! Facts from a configuration. The probe and the loads use the same names and come first, so a configuration only fills
+//! in facts that were not measured.
 
 mod haproxy;
 mod nginx;
@@ -17,13 +17,13 @@ impl Facts {
         }
     }
 
-    /// No handshake of this client gives it a session.
+    /// Adds that the server issues no sessions.
     fn add_no_sessions(&mut self, source: &str) {
         self.add("resumption.sessions", 0.0, source);
         self.add("resumption.share", 0.0, source);
     }
 
-    /// Each request opens an upstream connection.
+    /// Adds that each request opens an upstream connection.
     fn add_upstream_closed(&mut self, source: &str) {
         self.add("upstream.connections_per_request", 1.0, source);
     }
@@ -36,7 +36,7 @@ impl Facts {
         }
     }
 
-    /// A server without X25519 asks most clients to retry.
+    /// Adds a retry if the server lacks X25519, the key share that most clients send.
     fn add_curves(&mut self, curves: &str, source: &str) {
         let curves: Vec<String> = curves.split(':').map(str::to_ascii_lowercase).collect();
         let is_any = curves.iter().any(|curve| curve == "auto" || curve.contains("x25519"));
@@ -48,17 +48,17 @@ impl Facts {
     }
 }
 
-/// The seconds of `75s`, `1m30s`, `500ms` or, in this unit of milliseconds, `75`.
+/// Parses `75s`, `1m30s`, `500ms` or, in units of `unit_ms` milliseconds, `75` into seconds.
 fn seconds(text: &str, unit_ms: u64) -> Option<f64> {
     weir_syntax::time(text, unit_ms).map(|ms| ms as f64 / 1000.0)
 }
 
-/// The bytes of `16k`, `1m` or `4096`.
+/// Parses `16k`, `1m` or `4096` into bytes.
 fn bytes(text: &str) -> Option<f64> {
     weir_syntax::bytes(text).map(|bytes| bytes as f64)
 }
 
-/// Whether a URL's authority begins with an IP address (RFC 6066 3: no literal addresses).
+/// Whether a URL's authority begins with an IP address, which cannot be sent as SNI (RFC 6066 section 3).
 fn is_address(authority: &str) -> bool {
     let host = authority.split(['/', ':']).next().unwrap_or_default();
     authority.starts_with('[') || host.parse::<Ipv4Addr>().is_ok()

@@ -1,4 +1,4 @@
-//! Facts from loads: how many requests a connection carries, how many handshakes retry.
+//! Facts from loads: the number of requests per connection, and the share of handshakes with a retry.
 
 use crate::fact::Facts;
 use weir_load::result::LoadResult;
@@ -12,7 +12,7 @@ impl Facts {
         }
     }
 
-    /// Adds the facts of a load that keeps its connections.
+    /// Adds the facts of a load on keep-alive connections.
     pub fn add_kept_load(&mut self, result: &LoadResult) {
         let source = format!("load, {} requests", result.requests);
         self.add_known("load.p50_us", result.response.p50_us, &source);
@@ -23,7 +23,7 @@ impl Facts {
         }
     }
 
-    /// Adds how many times as long a response takes under load as alone.
+    /// Adds the ratio of the response time under load to that of a single connection.
     pub(crate) fn add_slowdown(&mut self) {
         let (loaded_us, alone_ms) = (self.number("load.p50_us"), self.number("http.response_ms"));
         if let (Some(loaded_us), Some(alone_ms)) = (loaded_us, alone_ms.filter(|alone| *alone > 0.0)) {

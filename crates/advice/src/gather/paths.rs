@@ -1,10 +1,11 @@
-//! Which code paths a crypto library takes, and whether a program is optimised, by the innermost functions of a profile.
+//! The code paths that a crypto library takes, and whether a program is optimised, by the innermost functions of a
+//! profile.
 
 use crate::fact::Facts;
 use weir_profile::Stacks;
 
-/// AES and GHASH without the processor's instructions: tables, bit slicing, vector permutes; OpenSSL, AWS-LC and
-/// BoringSSL, Go.
+/// Functions for AES and GHASH without special instructions (tables, bit slicing, vector permutes) in OpenSSL, AWS-LC,
+/// BoringSSL and Go.
 const SOFTWARE_AES: [&str; 12] = [
     "aes_nohw_",
     "gcm_nohw_",
@@ -20,7 +21,7 @@ const SOFTWARE_AES: [&str; 12] = [
     "crypto/aes.encryptBlockGo",
 ];
 
-/// RSA with the multiplications of processors without IFMA: OpenSSL, AWS-LC and BoringSSL, Go.
+/// RSA functions without IFMA instructions in OpenSSL, AWS-LC, BoringSSL and Go.
 const NARROW_RSA: [&str; 9] = [
     "bn_mul_mont",
     "bn_mulx4x_mont",
@@ -33,7 +34,7 @@ const NARROW_RSA: [&str; 9] = [
     "crypto/internal/fips140/bigmod.addMulVVW",
 ];
 
-/// Functions of a line, in the standard libraries of Rust and C++. Optimisation leaves no calls of them.
+/// One-line functions of the standard libraries of Rust and C++, which optimised builds inline.
 const INLINED: [&str; 16] = [
     "<core::cmp::",
     "<core::iter::",
@@ -53,11 +54,11 @@ const INLINED: [&str; 16] = [
     "std::move<",
 ];
 
-/// In an optimised build they take less: some are too large for a caller.
+/// Calls of these functions take a smaller share in an optimised build, which inlines most but not all of them.
 const UNOPTIMISED: f64 = 0.05;
 
 impl Facts {
-    /// Adds the share of samples in code that does without instructions the processor may have.
+    /// Adds the share of samples in code that avoids instructions which the processor may have.
     pub fn add_paths(&mut self, stacks: &Stacks) {
         let source = format!("profile, {} samples", stacks.samples());
         self.add("crypto.software_aes", share(stacks, &SOFTWARE_AES), &source);
@@ -71,7 +72,7 @@ impl Facts {
     }
 }
 
-/// The share of samples whose innermost function starts with one of these.
+/// The share of samples in which the innermost function's name starts with one of these.
 fn share(stacks: &Stacks, starts: &[&str]) -> f64 {
     let is_of = |stack: &weir_profile::Stack| {
         let frame = stack.first().and_then(|index| stacks.frames().get(*index as usize));

@@ -1,4 +1,4 @@
-//! Facts from a probe: what the server offers and negotiates.
+//! Facts from a probe: the server's offers and choices.
 
 use crate::fact::Facts;
 use weir_probe::{Certificate, Chain, Preference, Report, Resumed, VersionReport};
@@ -18,7 +18,8 @@ impl Facts {
             self.add("tls.version", seen.version, SOURCE);
             self.add("tls.suite", seen.suite.clone(), SOURCE);
             self.add_known("tls.group", seen.group.clone(), SOURCE);
-            // A server may ask for a hybrid that the client offers too; most clients send such a share at once.
+            // Do not count a retry for a hybrid: most clients send its key share in the first ClientHello, unlike the
+            // probe.
             let retried = seen.group.as_deref().filter(|group| seen.hello_retry && !group.contains("mlkem"));
             self.add("tls.retries_x25519", retried.is_some(), SOURCE);
             self.add_known("tls.retries_to", retried, SOURCE);
@@ -42,10 +43,10 @@ impl Facts {
     fn chain(&mut self, report: &Report) {
         let leaves = report.chains.iter().filter_map(|chain| chain.certificates.first());
         let keys: Vec<&str> = leaves.map(|leaf| leaf.key.as_str()).collect();
-        // The first of several, unless another one has a fault.
+        // The first of several chains, unless another one has a fault.
         let fault = |chain: &&Chain| (chain.root_sent, chain.over_initial_window);
         let Some(chain) = report.chains.iter().rev().max_by_key(fault) else { return };
-        // A server with several serves the cheapest to clients that can take it.
+        // A server with several certificates presents the cheapest to clients that support it.
         let key = keys.iter().find(|key| ["ecdsa p256", "ed25519"].contains(key)).or_else(|| keys.first());
         if let Some(key) = key {
             let (kind, size) = key.split_once(' ').unwrap_or((key, ""));
@@ -75,8 +76,8 @@ impl Facts {
             _ => None,
         };
         self.add_known("resumption.sessions", sessions.map(|count| count as f64), SOURCE);
-        // Those of the version that clients get: what an older one could resume helps none of them. The best of
-        // several, since a client uses what works.
+        // Only the version that clients get: resumption in an older version does not help them. The best of several
+        // kinds, since a client uses one that works.
         let kind = format!("resume-{version}");
         let tried =
             report.resumptions.iter().filter(|one| one.kind.starts_with(&kind) && one.tries > one.failed);
@@ -97,13 +98,13 @@ impl Facts {
     }
 }
 
-/// Whether it is the server's choice for clients that prefer neither.
+/// Whether the server chooses ChaCha20 for clients without a preference.
 fn prefers_chacha20(newest: &VersionReport) -> bool {
     let is_own_choice = newest.suite_preference == Some(Preference::Server) || newest.suites.len() == 1;
     is_own_choice && newest.suites.first().is_some_and(|suite| suite.iana.contains("CHACHA20"))
 }
 
-/// Certificates that do not lead from the leaf to a root: copies, and those of other CAs.
+/// The number of certificates outside the path from the leaf to a root: copies, and certificates of other CAs.
 fn unused(chain: &[Certificate]) -> usize {
     let Some(leaf) = chain.first() else { return 0 };
     let mut path = vec![leaf];

@@ -19,16 +19,16 @@ pub struct Process {
     pub pid: u32,
 }
 
-/// CPU below this share of a core is not a service at work.
+/// A process that uses less than this share of a core is not serving requests.
 const AT_WORK: f64 = 0.05;
 
-/// A worker that used this part of the busiest one's CPU works too.
+/// A worker counts if it used at least this share of the busiest one's CPU time.
 const WORKER: f64 = 0.1;
 
-/// Switches of a JVM that interpret, or compile once and quickly.
+/// JVM switches that select interpretation, or only a quick compilation.
 const JAVA_UNOPTIMISED: [&str; 3] = ["-Xint", "-XX:TieredStopAtLevel=0", "-XX:TieredStopAtLevel=1"];
 
-/// Switches of Node.js that interpret.
+/// Node.js switches that select interpretation.
 const NODE_UNOPTIMISED: [&str; 2] = ["--jitless", "--no-opt"];
 
 impl Process {
@@ -61,12 +61,12 @@ impl Process {
         text(&format!("{}/{name}", self.pid)).unwrap_or_default()
     }
 
-    /// It and its descendants.
+    /// The process and its descendants.
     pub(crate) fn tree(self) -> Vec<u32> {
         with_descendants(&[self.pid])
     }
 
-    /// The switch that its program was compiled with, or runs with, and that turns optimisation off.
+    /// The switch that turns optimisation off, from the program's build or its command line.
     fn debug_build(self, image: &Image) -> Option<String> {
         match self.product() {
             Product::Go => image.go_flags().filter(|flags| has_switch(flags, &["-N"])),
@@ -76,7 +76,7 @@ impl Process {
         }
     }
 
-    /// The first of these switches among its arguments and in these variables of its environment.
+    /// The first of these switches in its arguments or in these environment variables.
     fn switch(self, switches: &[&str], variables: &[&str]) -> Option<String> {
         let (arguments, environment) = (self.text("cmdline"), self.text("environ"));
         let values = environment.split('\0').filter_map(|one| one.split_once('='));
@@ -86,15 +86,15 @@ impl Process {
         found.map(str::to_owned)
     }
 
-    /// The workers that were configured or counted; `None` if the product's number of workers has no meaning.
+    /// The number of workers, from the configuration or the activity; `None` if the product has no fixed number.
     fn workers(self, product: Product, used: &Activity) -> Option<f64> {
         match product {
-            // The runtime has more threads than it lets run at once.
+            // The runtime has more threads than it runs at once.
             Product::Go => {
                 let environment = self.text("environ");
                 environment.split('\0').find_map(|one| one.strip_prefix("GOMAXPROCS="))?.parse().ok()
             }
-            // A thread for each connection, and the JVM's own.
+            // Threads include one per connection, and the JVM's own.
             Product::Java => None,
             Product::Haproxy | Product::Weir => Some(used.threads(WORKER) as f64),
             Product::Nginx | Product::Node | Product::Generic => Some(used.processes(WORKER) as f64),
@@ -104,7 +104,7 @@ impl Process {
 }
 
 impl Facts {
-    /// Adds the facts of a process that the system shows.
+    /// Adds the facts about a process that the system exposes.
     pub fn add_process(&mut self, process: Process) {
         let source = format!("process {}", process.pid);
         let image = Image::of(process.pid);
@@ -118,7 +118,7 @@ impl Facts {
         self.add_known("process.cores", weir_doctor::usable_cores(process.pid), &source);
     }
 
-    /// Adds what it did during a load, or, with `is_own_load`, before any load of ours.
+    /// Adds the process's activity during a load: its existing load if `is_own_load`, else this program's.
     pub(crate) fn add_activity(
         &mut self,
         process: Process,
@@ -147,12 +147,12 @@ impl Facts {
     }
 }
 
-/// Whether one of these switches is among flags such as `all=-N -l`.
+/// Whether flags such as `all=-N -l` contain one of these switches.
 fn has_switch(flags: &str, switches: &[&str]) -> bool {
     flags.split([' ', '=', '"']).any(|flag| switches.contains(&flag))
 }
 
-/// Whether it serves requests of its own.
+/// Whether the process has load without this program's requests.
 pub(crate) fn is_at_work(used: &Activity) -> bool {
     used.cores() > AT_WORK
 }

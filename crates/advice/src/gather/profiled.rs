@@ -3,7 +3,7 @@
 use crate::fact::Facts;
 use weir_profile::{Category, Profile};
 
-/// The categories that only handshakes have.
+/// The categories that occur only in handshakes.
 const HANDSHAKE: [Category; 4] = [
     Category::KeyExchange,
     Category::Signature,
@@ -12,8 +12,8 @@ const HANDSHAKE: [Category; 4] = [
 ];
 
 impl Facts {
-    /// Adds `share.CATEGORY` and `inclusive.CATEGORY`, 0 to 1. `is_own_load` is whether the process was sampled under
-    /// the load it has anyway.
+    /// Adds `share.CATEGORY` and `inclusive.CATEGORY`, 0 to 1. `is_own_load`: the process was sampled under its
+    /// existing load.
     pub fn add_profile(&mut self, profile: &Profile, is_own_load: bool) {
         let source = format!("profile, {} samples", profile.samples);
         for one in &profile.categories {

@@ -1,4 +1,4 @@
-//! The kernel's socket tables and counters, as any user may read them.
+//! The kernel's socket tables and counters, which any user can read.
 
 use rustix::io::Errno;
 use std::collections::BTreeSet;
@@ -9,10 +9,10 @@ use weir_doctor::proc::text;
 /// Addresses as the kernel prints them: local, remote.
 pub(super) type Pair = (String, String);
 
-/// That state, between the addresses and the empty queues.
+/// The TIME_WAIT state, between the addresses and the empty queues.
 const TIME_WAIT: &str = " 06 00000000:00000000 ";
 
-/// An IPv4 address within IPv6, before the address, as the kernel prints it (RFC 4291, section 2.5.5.2).
+/// The prefix of an IPv4-mapped IPv6 address as the kernel prints it (RFC 4291, section 2.5.5.2).
 const MAPPED: &str = "0000000000000000FFFF0000";
 
 /// A line of /proc/PID/net/tcp (proc_pid_net(5)).
@@ -21,7 +21,7 @@ pub(super) struct Socket {
     pub(super) local: String,
     pub(super) remote: String,
     pub(super) is_listening: bool,
-    /// 0 once no process has it open.
+    /// 0 if no process has the socket open.
     pub(super) inode: u64,
 }
 
@@ -36,14 +36,14 @@ pub(super) fn port(address: &str) -> &str {
     address.rsplit(':').next().unwrap_or_default()
 }
 
-/// Those that a process has.
+/// All sockets in the network namespace except those in TIME_WAIT.
 pub(super) fn sockets(pids: &[u32]) -> Vec<Socket> {
-    // Most lines of a busy machine are of connections that no process has any more, and the services' requests wait
-    // for a scan that shares their core: no line of the others is parsed.
+    // On a busy machine most lines are in TIME_WAIT. They are not parsed, since the scan may share a core with the
+    // service, and its requests would wait.
     table(pids, |line| !line.contains(TIME_WAIT))
 }
 
-/// Those that no process has any more.
+/// The connections in TIME_WAIT, which no process owns.
 pub(super) fn ended(pids: &[u32]) -> BTreeSet<Pair> {
     table(pids, |line| line.contains(TIME_WAIT)).iter().map(Socket::pair).collect()
 }
@@ -68,7 +68,7 @@ fn socket(line: &str) -> Option<Socket> {
     })
 }
 
-/// Those of the processes' TCP sockets.
+/// The inodes of the processes' TCP sockets.
 pub(super) fn inodes(pids: &[u32]) -> BTreeSet<u64> {
     let files =
         pids.iter().flat_map(|pid| fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten());
@@ -81,7 +81,7 @@ pub(super) fn inodes(pids: &[u32]) -> BTreeSet<u64> {
     files.filter_map(inode).collect()
 }
 
-/// Whether a socket of /proc/PID/fd is one of TCP, or of MPTCP; `true` if that is unknown.
+/// Whether a socket of /proc/PID/fd uses TCP or MPTCP; `true` if that is unknown.
 fn is_tcp(path: &Path) -> bool {
     let mut name = [0; 32];
     match rustix::fs::getxattr(path, "system.sockprotoname", &mut name[..]) {
@@ -90,7 +90,7 @@ fn is_tcp(path: &Path) -> bool {
     }
 }
 
-/// `ActiveOpens` of /proc/PID/net/snmp.
+/// The kernel's count of opened connections: `ActiveOpens` of /proc/PID/net/snmp.
 pub(super) fn opened(pids: &[u32]) -> Option<u64> {
     let text = text(&format!("{}/net/snmp", pids.first()?))?;
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp: "));
@@ -103,7 +103,7 @@ pub(super) fn opened(pids: &[u32]) -> Option<u64> {
 pub(super) mod testing {
     use super::Socket;
 
-    /// A socket; a listening one if its other side is `0:0`.
+    /// A socket, which is listening if its remote address is `0:0`.
     pub(in crate::gather) fn socket_of(local: &str, remote: &str, inode: u64) -> Socket {
         Socket { local: local.into(), remote: remote.into(), is_listening: remote == "0:0", inode }
     }
@@ -122,7 +122,7 @@ mod tests {
         assert!(opened(&[std::process::id()]).is_some());
     }
 
-    /// Regression test: a process that sends datagrams was said to open connections.
+    /// Regression test: a process that sends datagrams was reported to open connections.
     #[test]
     fn only_tcp_sockets_are_the_processes_own() {
         use std::net::{TcpListener, UdpSocket};

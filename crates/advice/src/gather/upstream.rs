@@ -1,4 +1,4 @@
-//! How many connections a process opens to its upstreams and accepts, from the kernel's socket tables.
+//! The number of connections that a process opens to its upstreams and accepts, from the kernel's socket tables.
 
 use super::accepted::Accepted;
 use super::sockets::{Pair, Socket, ended, inodes, opened, port, sockets};
@@ -15,78 +15,78 @@ use weir_load::plural;
 /// Watches the outgoing connections of processes.
 pub(crate) struct Upstream {
     pids: Vec<u32>,
-    /// The connections at the start, of any process.
+    /// The connections of any process at the start.
     before: BTreeSet<Pair>,
-    /// The other sides of outgoing connections.
+    /// The remote addresses of outgoing connections.
     upstreams: BTreeSet<String>,
-    /// New connections to them.
+    /// New connections to the upstreams.
     new: BTreeSet<Pair>,
-    /// Sightings of an open connection, and those of one that was not there at the look before.
+    /// Sightings of open connections, and those of connections that the previous scan did not find.
     sightings: usize,
     arrivals: usize,
     open: BTreeSet<Pair>,
-    /// The most at a look.
+    /// The maximum in one scan.
     most_open: usize,
-    /// The processes' own sockets at the start, and all that they had since.
+    /// The processes' sockets at the start, and all their sockets since.
     own_before: BTreeSet<u64>,
     own: BTreeSet<u64>,
-    /// Connections of any process that had ended shortly before the start, and those that ended during the watch.
+    /// Connections of any process in TIME_WAIT: at the start, and those that ended during the watch.
     ended_before: BTreeSet<Pair>,
     ended: BTreeSet<Pair>,
-    /// Connections opened by any process of the network namespace so far.
+    /// Connections opened in the network namespace before the start, by the kernel's counter.
     opened: Option<u64>,
-    /// What the processes accept meanwhile.
+    /// The connections accepted during the watch.
     accepted: Accepted,
 }
 
-/// Looks at the processes' own files for each one at the table of all sockets.
+/// Scans of the processes' open files per scan of the table of all sockets.
 const LOOKS_PER_TABLE: u32 = 10;
 
-/// A look is followed by a pause of this many times its CPU time: with thousands of sockets a look takes milliseconds,
-/// and looks without a pause would take the core from the processes under test. Its wall-clock time would not do: on a
-/// busy machine it is mostly a wait for a core, and a pause on top of that misses short-lived connections.
+/// After each scan comes a pause of this many times its CPU time: with thousands of sockets a scan takes milliseconds,
+/// and scans without a pause would take the core from the processes under test. The scan's wall-clock time is no
+/// measure: on a busy machine most of it is waiting for a core, and a longer pause would miss short-lived connections.
 const PAUSE_PER_LOOK: u32 = 5;
 
-/// The strongest change of nice(2), which changes the calling thread alone on Linux.
+/// The highest priority for nice(2), which affects only the calling thread on Linux.
 const FIRST: i32 = -20;
 
-/// A process that has a new socket for this share of the requests, as far as looks show, does not pool.
+/// A process that is seen with a new socket for this share of the requests does not pool.
 const NEW_SOCKETS: f64 = 0.1;
 
-/// A pool grows to as many connections as there are requests at once.
+/// A pool grows to the number of concurrent requests.
 const GROWTH: usize = 8;
 
-/// Fewer sightings of upstream connections say little about how many of them are new.
+/// With fewer sightings of upstream connections, the share of new ones is unreliable.
 const SIGHTINGS: usize = 3 * GROWTH;
 
-/// Pooled connections are seen again and again; with this share of new ones they are not pooled.
+/// Scans find pooled connections repeatedly; a share of new ones above this means that connections are not pooled.
 const CHURN: f64 = 0.3;
 
-/// With this share of the new connections over at the end they are not pooled.
+/// If this share of the new connections has ended by the last scan, they are not pooled.
 const ENDED: f64 = 0.5;
 
-/// A watch that is over.
+/// A completed watch.
 pub(crate) struct Watched {
     pub(crate) upstream: Upstream,
-    /// The requests meanwhile, and the connections that brought them.
+    /// The requests during the watch, and the client connections that carried them.
     pub(crate) requests: u64,
     pub(crate) accepted: u64,
     pub(crate) counted: Counted,
-    /// Whether other clients connect as well.
+    /// Whether other clients also connect.
     pub(crate) has_other_clients: bool,
 }
 
-/// What the kernel counted in the whole network namespace.
+/// The kernel's counts for the whole network namespace.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counted {
-    /// During this number of requests.
+    /// The number of requests in the meantime.
     pub(crate) requests: u64,
-    /// Connections that any process opened, without those of this program and the usual ones of others.
+    /// Connections that any process opened, without those of this program and the usual ones of other processes.
     pub(crate) opened: u64,
 }
 
 impl Upstream {
-    /// Starts with the connections of now.
+    /// Starts with the current connections.
     pub(crate) fn watch(pids: &[u32]) -> Self {
         let before = sockets(pids).iter().map(Socket::pair).collect();
         Self {
@@ -107,8 +107,8 @@ impl Upstream {
         }
     }
 
-    /// Looks at the sockets every `interval`, or less often if looks take long, while `work` runs. Returns the result of
-    /// `work`, and what was seen.
+    /// Scans the sockets every `interval`, or less often if scans take long, while `work` runs. Returns the result of
+    /// `work`, and the watch.
     pub(crate) fn during<T>(mut self, interval: Duration, work: impl FnOnce() -> T) -> (T, Self) {
         let is_over = AtomicBool::new(false);
         let own = Mutex::new(BTreeSet::new());
@@ -118,8 +118,9 @@ impl Upstream {
             lock(&own).extend(now);
         };
         let done = thread::scope(|scope| {
-            // The table has the sockets of all processes. Where these are thousands, a connection is opened and closed while
-            // the table is read, so a thread of its own looks at the processes' files for its owner.
+            // The table contains the sockets of all processes. If these are thousands, a connection may open and close
+            // while the table is read. So a separate thread scans the processes' files, to attribute such a connection
+            // to them.
             scope.spawn(|| repeat(interval / LOOKS_PER_TABLE, &is_over, keep_own));
             let watch = &mut self;
             scope.spawn(|| {
@@ -153,7 +154,7 @@ impl Upstream {
                 open.insert(socket.pair());
             }
         }
-        // The first ones are no news.
+        // The first scan has no previous one to compare with.
         if !self.open.is_empty() {
             self.sightings += open.len();
             self.arrivals += open.difference(&self.open).count();
@@ -163,20 +164,21 @@ impl Upstream {
         self.open = open;
     }
 
-    /// The share of sightings that were the first one, beyond those of a growing pool; `None` with too few.
+    /// The share of sightings in which a connection was seen for the first time, without those of a growing pool;
+    /// `None` with too few sightings.
     fn new_share(&self) -> Option<f64> {
         let ratio = || self.arrivals.saturating_sub(GROWTH) as f64 / (self.sightings - GROWTH) as f64;
         (self.sightings >= SIGHTINGS).then(ratio)
     }
 
-    /// Whether the processes' new connections end.
+    /// Whether the processes' new connections have ended.
     fn closes(&self) -> bool {
         let ended = self.new.difference(&self.open).count();
         !self.new.is_empty() && ended as f64 >= self.new.len() as f64 * ENDED
     }
 
-    /// Connections to the upstreams that ended. Either side may keep what is left of one, on the same machine the
-    /// upstream.
+    /// The number of connections to the upstreams that ended. Either side may keep the TIME_WAIT socket: also the
+    /// upstream, if it is on the same machine.
     fn ended(&self) -> u64 {
         let is_upstream =
             |(local, remote): &&Pair| self.upstreams.contains(remote) || self.upstreams.contains(local);
@@ -188,74 +190,76 @@ impl Upstream {
         self.accepted
     }
 
-    /// Connections that any process of the network namespace opened since the start.
+    /// The number of connections that any process of the network namespace has opened since the start.
     pub(crate) fn opened(&self) -> u64 {
         opened(&self.pids).zip(self.opened).map_or(0, |(now, before)| now.saturating_sub(before))
     }
 }
 
 impl Watched {
-    /// The connections to upstreams per request, and the number of requests it is from; `None` without an upstream. Looks
-    /// miss connections that are opened and closed between two of them, so the most of several counts is closest.
+    /// The connections to upstreams per request, and the number of requests; `None` without an upstream. Scans miss
+    /// connections that open and close between two of them, so the largest of several counts is the most accurate.
     fn per_request(&self) -> Option<(f64, u64)> {
         let Self { upstream, requests, counted, .. } = self;
-        // Fewer may be a pool that grows, and a fetch for each of a few client connections.
+        // Fewer connections may be a growing pool, and one fetch for each client connection.
         let few = GROWTH as u64 + self.accepted.min(GROWTH as u64);
         let beyond = |count: u64| if count > few { count } else { 0 };
-        // A busy machine may show no short-lived connection in the table, but its socket in the process's files.
+        // On a busy machine a short-lived connection may be missing in the table although its socket was in the
+        // process's files.
         let has_upstream = !upstream.upstreams.is_empty() || beyond(self.new_sockets()) > 0;
         if !has_upstream || *requests == 0 {
             return None;
         }
         let ratio = |count: u64, of: u64| (beyond(count) as f64 / of.max(1) as f64, of);
-        // An open connection that was seen works for a request: as many requests have a new one.
+        // Each sighting is of a connection in use for a request, so the share of new ones is also that of requests.
         let seen = (upstream.new_share().unwrap_or(0.0), *requests);
         let counts = [
             ratio(upstream.new.len() as u64, *requests),
             ratio(self.new_sockets(), *requests),
             seen,
-            // The rest is of any process.
+            // The remaining counts include all processes.
             ratio(if upstream.closes() { upstream.ended() } else { 0 }, *requests),
             ratio(if self.churns() { counted.opened } else { 0 }, counted.requests),
         ];
         counts.into_iter().max_by(|(one, _), (other, _)| one.total_cmp(other))
     }
 
-    /// The connections that the processes accept per request, beyond those of this program, as from a proxy between; `None`
-    /// if that is unknown.
+    /// The accepted connections per request, beyond those of this program, such as those of a proxy in between; `None`
+    /// if unknown.
     fn accepted_per_request(&self) -> Option<(f64, u64)> {
         let count =
             self.upstream.accepted.count().filter(|_| self.requests > 0 && !self.has_other_clients)?;
         let others = count.saturating_sub(self.accepted);
-        // A proxy opens a pool, too.
+        // A proxy also opens a pool.
         let beyond = if others > GROWTH as u64 { others } else { 0 };
         Some((beyond as f64 / self.requests as f64, self.requests))
     }
 
-    /// The most upstream connections at once, if requests of other clients need none.
+    /// The maximum of concurrent upstream connections; `None` if other clients' requests may have needed some.
     fn most_open(&self) -> Option<usize> {
         Some(self.upstream.most_open).filter(|most| *most > 0 && !self.has_other_clients)
     }
 
-    /// Whether connections are not pooled.
+    /// Whether the processes do not pool their connections.
     fn churns(&self) -> bool {
         self.upstream.new_share().is_some_and(|share| share > CHURN)
             || self.new_sockets() as f64 > GROWTH as f64 + self.requests as f64 * NEW_SOCKETS
     }
 
-    /// The processes' new sockets, without the accepted ones.
+    /// The processes' new sockets except accepted ones.
     fn new_sockets(&self) -> u64 {
         let Upstream { own, own_before, accepted, .. } = &self.upstream;
         let new = own.difference(own_before).count() as u64;
-        // Behind a proxy, the process accepts more connections than this program opens.
+        // After a proxy, the process accepts more connections than this program opens.
         let accepted = accepted.count().unwrap_or(0).max(self.accepted);
         if self.has_other_clients { 0 } else { new.saturating_sub(accepted) }
     }
 }
 
-/// Calls `look` every `interval`, or less often if it takes long, until `is_over`.
+/// Calls `look` every `interval`, or less often if it takes long, until `is_over` is set.
 fn repeat(interval: Duration, is_over: &AtomicBool, mut look: impl FnMut()) {
-    // A short-lived connection is seen by a look that does not wait for a core. It takes a privilege.
+    // A scan that waits for a core misses short-lived connections. A higher priority needs a privilege, so ignore
+    // failures.
     let _ = rustix::process::nice(FIRST);
     while !is_over.load(Ordering::Relaxed) {
         let before = own_thread_cpu();
@@ -268,20 +272,20 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Requests in rounds, with a pause before each.
+/// Rounds of requests, with a pause before each.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rounds {
-    /// All requests, and the connections that brought them.
+    /// All requests, and the client connections that carried them.
     pub(crate) requests: u64,
     pub(crate) accepted: u64,
-    /// In the quietest round.
+    /// The counts of the round with the fewest other connections.
     pub(crate) quietest: Counted,
-    /// Connections that other processes open.
+    /// The rate at which other processes open connections.
     pub(crate) others_per_second: f64,
 }
 
 impl Rounds {
-    /// Calls `send` once per round; it returns how many requests it made, and on how many connections.
+    /// Calls `send` once per round; it returns the numbers of its requests and connections.
     pub(crate) fn new(pids: &[u32], mut send: impl FnMut() -> io::Result<(u64, u64)>) -> io::Result<Self> {
         let now = || opened(pids).unwrap_or(0);
         let mut rounds = Self { quietest: Counted { requests: 0, opened: u64::MAX }, ..Self::default() };
@@ -304,14 +308,14 @@ impl Rounds {
     }
 }
 
-/// Other processes open connections too, but rarely in all of the rounds.
+/// Other processes open connections too, but rarely in every round.
 const ROUNDS: u32 = 5;
 
-/// Without requests of ours, before each round.
+/// The time without requests of this program, before each round.
 const PAUSE: Duration = Duration::from_millis(50);
 
 impl Facts {
-    /// Adds the connections per request: to upstreams, if the processes have any, and accepted ones.
+    /// Adds the connections per request: opened to upstreams, if any, and accepted ones.
     pub(crate) fn add_upstream(&mut self, watched: &[Watched]) {
         if let Some((ratio, requests, source)) = most(watched.iter().filter_map(Watched::per_request)) {
             self.add("upstream.connections_per_request", ratio, &source);
@@ -324,7 +328,7 @@ impl Facts {
         self.add_known("upstream.open", most_open.map(|most| most as f64), "the most sockets at once");
     }
 
-    /// Adds the connections to upstreams per handshake, if a watch of new connections saw any.
+    /// Adds the upstream connections per handshake, if the watch during new client connections found any.
     pub(crate) fn add_handshakes(&mut self, watched: &Watched) {
         if let Some((ratio, handshakes)) = watched.per_request() {
             let source = format!("sockets during {}", plural(handshakes, "handshake"));
@@ -363,8 +367,8 @@ mod tests {
         assert_eq!(per_request(upstream, 500), Some(0.0));
     }
 
-    /// Regression test: a busy machine left 18 requests in which a pool grew to its eight connections, and it was advised to
-    /// keep them alive.
+    /// Regression test: on a busy machine, a pool grew to its eight connections in 18 requests, and the service got
+    /// advice to keep connections alive.
     #[test]
     fn a_growing_pool_opens_no_connection_per_request() {
         let listener = socket_of("a:1", "0:0", 1);
@@ -379,8 +383,8 @@ mod tests {
         }
     }
 
-    /// Regression test: a busy machine left 38 requests on eight client connections, and the service fetched an OCSP
-    /// response for each of these. It was advised to keep its connections alive for requests.
+    /// Regression test: on a busy machine, 38 requests used eight client connections, and the service fetched an OCSP
+    /// response for each of these. It got advice to keep its connections alive for requests.
     #[test]
     fn a_fetch_for_each_client_connection_is_none_for_each_request() {
         for (connections, accepted, ratio) in [(9, 8, 0.0), (16, 8, 0.0), (17, 8, 0.5), (34, 34, 1.0)] {
@@ -424,8 +428,8 @@ mod tests {
         assert_eq!(per_request(upstream, 0), Some(1.6));
     }
 
-    /// Regression test: a service was said to open connections to an upstream that it did not have. A proxy in front
-    /// of it opened them to the service.
+    /// Regression test: a service without an upstream was reported to open connections to one. In fact, a proxy in
+    /// front of it opened them to the service.
     #[test]
     fn accepted_sockets_are_not_the_processes_own_connections() {
         let mut upstream = Upstream::watch(&[]);
@@ -460,7 +464,7 @@ mod tests {
         let mut round = 0;
         let rounds = Rounds::new(&[std::process::id()], || {
             round += 1;
-            // Others open some in all rounds but the last.
+            // Other processes open connections in all rounds except the last.
             for _ in 0..if round == ROUNDS { 2 } else { 20 } {
                 std::net::TcpStream::connect(address)?;
             }

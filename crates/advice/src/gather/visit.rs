@@ -1,4 +1,4 @@
-//! A client of one connection at a time, which counts TLS records and times the parts of a response.
+//! A client that opens one connection at a time, counts TLS records, and times the parts of a response.
 
 use rustix::net::sockopt::set_tcp_quickack;
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -17,7 +17,7 @@ pub(crate) struct Visitor {
     request: Vec<u8>,
 }
 
-/// A connection after its handshake, if it has one.
+/// A connection, after its handshake if it uses TLS.
 pub(crate) struct Visit {
     tcp: TcpStream,
     /// `None` in cleartext.
@@ -36,7 +36,7 @@ pub(crate) struct Exchange {
     /// The `Server` field.
     pub(crate) server: Option<String>,
     pub(crate) body_bytes: u64,
-    /// Records with the response, and their payload with TLS's own bytes.
+    /// The records that contain the response, and their payload bytes, including TLS overhead.
     pub(crate) records: u64,
     pub(crate) record_bytes: u64,
     /// From the first byte of the response to the last.
@@ -50,7 +50,7 @@ pub(crate) struct Exchange {
 /// The timeout of each wait.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A longer response says nothing more about records.
+/// More of a body would not show more about records.
 const MOST_BODY: u64 = 4 << 20;
 
 impl Visitor {
@@ -67,17 +67,18 @@ impl Visitor {
         self.address
     }
 
-    /// Connects, and makes a full handshake if the service has TLS. With `acks_at_once` this side does not delay acknowledgements.
+    /// Connects, and completes a full handshake if the service uses TLS. With `acks_at_once`, this side does not delay
+    /// acknowledgements.
     pub(crate) fn open(&self, acks_at_once: bool) -> io::Result<Visit> {
         let session = self.tls.as_ref().map(|(client, name)| client.core().connect_full(name));
         self.connect(session, acks_at_once)
     }
 
-    /// A client that made one exchange, with the session that it got; `None` without one.
+    /// A client that has completed one exchange, with its session; `None` without a session.
     pub(crate) fn leave_with_session(&self) -> io::Result<Option<Connector>> {
         let Some((client, name)) = &self.tls else { return Ok(None) };
         let connector = client.core();
-        // In TLS 1.3 sessions arrive with the response.
+        // In TLS 1.3 the session arrives with the response.
         self.connect(Some(connector.connect_full(name)), false)?.exchange()?;
         Ok((connector.sessions(name) > 0).then_some(connector))
     }
@@ -123,7 +124,7 @@ fn client(target: &Target, roots: &Roots) -> io::Result<(Client, PeerName)> {
 }
 
 impl Visit {
-    /// Sends the request and reads the response; `None` if the server closed before it.
+    /// Sends the request and reads the response; `None` if the server closed the connection before it.
     pub(crate) fn exchange(&mut self) -> io::Result<Option<Exchange>> {
         self.plain.clear();
         let started = Instant::now();
@@ -188,7 +189,7 @@ impl Visit {
     /// Reads once.
     fn fill(&mut self) -> io::Result<()> {
         if self.acks_at_once {
-            // The kernel forgets it, so each read asks again.
+            // The kernel resets the option, so set it before each read.
             set_tcp_quickack(&self.tcp, true)?;
         }
         let mut bytes = vec![0; 64 * 1024];
@@ -239,7 +240,7 @@ struct Reading {
 }
 
 impl Reading {
-    /// Consumes bytes; whether the response is complete.
+    /// Consumes bytes. Returns whether the response is complete.
     fn read(&mut self, plain: &mut Vec<u8>, is_closed: bool) -> io::Result<bool> {
         let limits = Limits::default();
         while self.body.is_none() {
@@ -252,7 +253,7 @@ impl Reading {
             self.server = field.map(|one| text(&one.value));
             self.persistent = self.head.persistent && framing != Framing::UntilClose;
             plain.drain(..length);
-            // An interim response precedes the final one.
+            // Skip an interim response, which precedes the final one.
             if self.head.status >= 200 {
                 self.body = Some(BodyDecoder::new(framing, &limits));
             }
@@ -279,9 +280,9 @@ impl Reading {
 struct Records {
     count: u64,
     bytes: u64,
-    /// The header bytes seen so far, and how many.
+    /// The bytes received of the current header, and their number.
     partial: ([u8; HEADER], usize),
-    /// Payload bytes left of the record.
+    /// The remaining payload bytes of the record.
     left: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Facts from single connections: keep-alive, idle timeout, sizes of records, delayed acknowledgements.
+//! Facts from single connections: keep-alive, idle timeout, record sizes, delayed acknowledgements.
 
 use super::visit::{Exchange, Visitor};
 use crate::fact::Facts;
@@ -6,31 +6,31 @@ use std::io;
 use std::time::{Duration, Instant};
 use weir_load::plural;
 
-/// Enough to leave behind the first acknowledgements of a connection, which Linux never delays.
+/// Enough to get past the first acknowledgements of a connection, which Linux never delays.
 const EXCHANGES: usize = 40;
 
-/// The last of them, whose median counts.
+/// The median is that of the last exchanges, this many.
 const COUNTED: usize = 12;
 
-/// A slow service needs no more.
+/// The maximum time for these exchanges: a slow service needs fewer.
 const LONGEST: Duration = Duration::from_secs(4);
 
-/// Longer than the defaults of 5 s that servers have.
+/// Longer than the 5 s that servers use by default.
 pub(crate) const IDLE: Duration = Duration::from_millis(6500);
 
-/// What single connections showed.
+/// The observations on single connections.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Visited {
     /// With delayed acknowledgements.
     exchanges: Vec<Exchange>,
-    /// With immediate ones.
+    /// With immediate acknowledgements.
     acknowledged: Vec<Exchange>,
-    /// When an idle connection was closed.
+    /// The time until the server closed an idle connection.
     idle: Option<Option<Duration>>,
 }
 
 impl Visited {
-    /// Makes the connections. `progress` receives the next step.
+    /// Opens the connections. `progress` receives the next step.
     pub(crate) fn new(visitor: &Visitor, mut progress: impl FnMut(&str)) -> io::Result<Self> {
         let mut visited = Self { exchanges: exchanges(visitor, false)?, ..Self::default() };
         if visited.is_persistent() {
@@ -58,11 +58,11 @@ impl Visited {
     }
 }
 
-/// Sends requests one after the other, on as few connections as the server allows; how many requests, how many
+/// Sends requests one after the other, on as few connections as the server allows. Returns the numbers of requests and
 /// connections.
 pub(crate) fn requests_in_turn(visitor: &Visitor, count: u64) -> io::Result<(u64, u64)> {
     let (mut done, mut opened) = (0, 0);
-    // A server that answers nothing ends it too.
+    // Limit the connections, since a server may close each without a response.
     while done < count && opened < count {
         let mut visit = visitor.open(false)?;
         opened += 1;
@@ -78,7 +78,7 @@ pub(crate) fn requests_in_turn(visitor: &Visitor, count: u64) -> io::Result<(u64
     Ok((done, opened))
 }
 
-/// Exchanges on one connection, until there are enough or it is closed.
+/// Exchanges on one connection, until there are enough or the server closes it.
 fn exchanges(visitor: &Visitor, acks_at_once: bool) -> io::Result<Vec<Exchange>> {
     let mut visit = visitor.open(acks_at_once)?;
     let started = Instant::now();
@@ -98,7 +98,7 @@ fn exchanges(visitor: &Visitor, acks_at_once: bool) -> io::Result<Vec<Exchange>>
 }
 
 impl Facts {
-    /// Adds what single connections showed.
+    /// Adds the observations on single connections.
     pub(crate) fn add_visited(&mut self, visited: &Visited) {
         let source = format!("{} on a connection", plural(visited.exchanges.len() as u64, "request"));
         let is_closed = !visited.is_persistent();
@@ -134,7 +134,7 @@ fn last(exchanges: &[Exchange]) -> &[Exchange] {
     &exchanges[exchanges.len().saturating_sub(COUNTED)..]
 }
 
-/// The median of a time of the last responses; `None` with too few of them.
+/// The median of a time over the last responses; `None` with too few responses.
 fn median_ms(exchanges: &[Exchange], time: impl Fn(&Exchange) -> Duration) -> Option<f64> {
     if exchanges.len() < 2 * COUNTED {
         return None;

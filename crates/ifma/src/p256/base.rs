@@ -1,9 +1,9 @@
-//! The multiples of the base point that the table has. The build script computes them.
+//! The multiples of the base point for the table. The build script computes them.
 
 use super::modular::{B, P, to_element};
 use super::words::{Words, ZERO, limbs};
 
-/// Windows of five bits in each lane, of 52 in all.
+/// Windows of five bits per lane; 52 in all.
 pub(super) const STEPS: usize = 13;
 /// The odd multiples 1, 3, .. 31.
 pub(super) const ENTRIES: usize = 16;
@@ -11,7 +11,7 @@ pub(super) const ENTRIES: usize = 16;
 const WINDOWS: usize = 4 * STEPS;
 const POINTS: usize = WINDOWS * ENTRIES;
 
-/// x and y of a point in each lane, as limbs of elements.
+/// x and y of a point per lane, as limbs of elements.
 pub(super) type Entry = [[[u64; 4]; 5]; 2];
 
 /// The base point (SP 800-186, section 3.2.1.3).
@@ -20,11 +20,11 @@ pub(super) const BASE: [Words; 2] = [
     [0xcbb6_4068_37bf_51f5, 0x2bce_3357_6b31_5ece, 0x8ee7_eb4a_7c0f_9e16, 0x4fe3_42e2_fe1a_7f9b],
 ];
 
-/// (x z, y z, z), in Montgomery's form for 2^256.
+/// (x z, y z, z), in Montgomery form for 2^256.
 type Point = [Words; 3];
 
-/// Of each step, 1, 3, .. 31 times 32^step times the base point in the first lane, and of 2^65, 2^130 and 2^195 times it in the
-/// others.
+/// For each step, 1, 3, .. 31 times 32^step times the base point in the first lane; in the others, 2^65, 2^130 and
+/// 2^195 times this.
 pub(super) fn table() -> [[Entry; ENTRIES]; STEPS] {
     let points = multiples();
     let inverses = inverses(&points);
@@ -62,7 +62,7 @@ fn multiples() -> [Point; POINTS] {
             points[window * ENTRIES + entry] = sum(&points[window * ENTRIES + entry - 1], &double);
             entry += 1;
         }
-        // 31 times it and once more.
+        // The sum of 31 times the point and the point itself.
         base = sum(&points[window * ENTRIES + ENTRIES - 1], &base);
         window += 1;
     }

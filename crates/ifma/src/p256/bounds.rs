@@ -53,7 +53,7 @@ fn entries_of_the_table_are_below_2_to_the_256th() {
     }
 }
 
-/// By induction over the steps, so do all sums of a lane.
+/// By induction over the steps, this holds for all sums of a lane.
 #[test]
 fn sums_with_affine_points_have_elements() {
     let entry = [words(), words()];

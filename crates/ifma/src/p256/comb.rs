@@ -1,12 +1,13 @@
-//! Multiples of the base point, by a comb: each of four lanes adds up a quarter of the scalar's digits, without doublings.
+//! Multiples of the base point by a comb: each of four lanes adds up a quarter of the scalar's digits, without
+//! doublings.
 //!
-//! An odd k has 52 odd digits d from -31 to 31 in radix 32: d = 2 v - 31, where v are the digits of (k - 1) / 2 + 2^259, and the
-//! last one is always 1. The first lane adds up the first 13 digits, and so on.
+//! An odd k has 52 odd digits d from -31 to 31 in radix 32: d = 2 v - 31, where v are the digits of (k - 1) / 2 +
+//! 2^259. The last v is always 16, so the last d is always 1. The first lane adds up the first 13 digits, and so on.
 //!
-//! No addition in a lane is of equal or of opposite points: the sum so far is an odd multiple of 32^(i+1), less than
-//! 2^66, and the digit's point a multiple of 32^i of at most 31 (all times the lane's 2^0, 2^65, 2^130 or 2^195, which is no
-//! multiple of n). Of the sums of lanes this is not true: the scalar n - 2 (n modulo 2^130) has two equal halves modulo n. So
-//! their formulas are complete.
+//! A lane never adds equal or opposite points: the sum so far is an odd multiple of 32^(i+1), less than 2^66, and the
+//! digit's point is a multiple of 32^i of at most 31 (both times the lane's 2^0, 2^65, 2^130 or 2^195, which is not a
+//! multiple of n). The sums of two lanes may be equal modulo n, as for the scalar n - 2 (n modulo 2^130). So the lanes
+//! are added with complete formulas.
 
 use super::base::STEPS;
 use super::faults::{self, Place};
@@ -17,15 +18,16 @@ use super::table::TABLE;
 use super::words::{Words, minus, selected};
 use crate::lanes::{Lanes, five};
 
-/// The digits v of each step, of k, or of n - k if k is even: the same point, or its opposite. k is from 1 to n - 1.
+/// The digits v of each step, for k if it is odd, else for n - k, whose point is the opposite one. k is from 1 to n -
+/// 1.
 #[inline(always)]
 pub(super) fn digits<L: Lanes>(token: L::Token, k: &Words) -> [L; STEPS] {
     let k = selected(k[0] & 1, k, &minus(&N.words, k).0);
     let half = [k[0] >> 1 | k[1] << 63, k[1] >> 1 | k[2] << 63, k[2] >> 1 | k[3] << 63, k[3] >> 1];
-    // From bit 65 lane on, the first twelve digits.
+    // The first twelve digits of each lane, from bit 65 lane on.
     let mut rest =
         L::load(token, [half[0], half[1] >> 1 | half[2] << 63, half[2] >> 2 | half[3] << 62, half[3] >> 3]);
-    // From bit 65 lane + 60 on, the last ones, with 2^259.
+    // The last digit of each lane, from bit 65 lane + 60 on, including 2^259.
     let last = [half[0] >> 60 | half[1] << 4, half[1] >> 61 | half[2] << 3, half[2] >> 62 | half[3] << 2, 16];
     let low = L::splat(token, 31);
     let mut digits = [L::load(token, last).and(low); STEPS];
@@ -36,7 +38,7 @@ pub(super) fn digits<L: Lanes>(token: L::Token, k: &Words) -> [L; STEPS] {
     digits
 }
 
-/// The base point's multiple that digits describe, in each lane.
+/// The multiple of the base point for these digits, in each lane.
 #[inline(always)]
 pub(super) fn base_multiple<L: Lanes>(token: L::Token, digits: &[L; STEPS]) -> Projective<L> {
     let (first, negative) = chosen(token, STEPS - 1, digits[STEPS - 1]);
@@ -49,12 +51,12 @@ pub(super) fn base_multiple<L: Lanes>(token: L::Token, digits: &[L; STEPS]) -> P
     point.projective(token).sum_of_neighbours(token).evens().sum_of_neighbours(token)
 }
 
-/// The point of each lane's digit v, 2 v - 31 without its sign, and whether it is negative. Every entry is read.
+/// For each lane's digit v, the point for 2 v - 31 without its sign, and whether it is negative. Reads every entry.
 #[inline(always)]
 pub(super) fn chosen<L: Lanes>(token: L::Token, step: usize, digit: L) -> (Affine<L>, L::Mask) {
     let half = L::splat(token, 16);
     let negative = digit.below(half);
-    // From 16 on, v - 16; below, 15 - v.
+    // The index: v - 16 for v from 16 on, else 15 - v.
     let index = L::select(negative, L::splat(token, 15).sub(digit), digit.sub(half));
     let mut chosen = [[L::splat(token, 0); 5]; 2];
     for (i, entry) in (0..).zip(&TABLE.0[step]) {

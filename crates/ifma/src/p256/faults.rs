@@ -1,4 +1,5 @@
-//! Faults that tests inject between the steps of a signature: one flipped bit. Elsewhere these functions are empty.
+//! Fault injection for tests: flips one bit between the steps of a signature. In other builds these functions do
+//! nothing.
 
 use super::field::Element;
 use super::words::Words;
@@ -7,9 +8,9 @@ use crate::lanes::Lanes;
 /// The value that a fault changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// The nonce whose digits are added up, before that.
+    /// The nonce, before its digits are added up.
     Nonce,
-    /// The copy of the nonce that is inverted.
+    /// The copy of the nonce for the inversion.
     Copy,
     /// The table's entries of a step, in all lanes.
     Entry(usize),
@@ -25,9 +26,9 @@ pub(super) enum Place {
     Affine,
     R,
     S,
-    /// The key as the signature takes it.
+    /// The signature's input key.
     Key,
-    /// The digest as the signature takes it.
+    /// The signature's input digest.
     Digest,
 }
 
@@ -52,7 +53,7 @@ mod injected {
         static FAULT: Cell<Option<(Place, u32)>> = const { Cell::new(None) };
     }
 
-    /// Runs with a bit flipped at this place.
+    /// Calls `run` with one bit flipped at this place.
     pub(in crate::p256) fn with<T>(place: Place, bit: u32, run: impl FnOnce() -> T) -> T {
         FAULT.set(Some((place, bit)));
         let result = run();

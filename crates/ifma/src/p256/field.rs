@@ -1,7 +1,8 @@
 //! Arithmetic modulo P-256's prime p, in four lanes at once.
 //!
-//! An [`Element`] is a number in radix 2^52 below 1.25 2^256, and stands for itself divided by 2^260 (Montgomery's form) modulo
-//! p. The operations prove over intervals (in this module's tests) that they keep these bounds and that no lane overflows.
+//! An [`Element`] is a number below 1.25 2^256 in radix 2^52. It represents this number divided by 2^260 modulo p
+//! (Montgomery form). This module's tests prove over intervals that the operations keep these bounds and that no lane
+//! overflows.
 
 use super::words::{LOW, limbs};
 use crate::lanes::{Lanes, five};
@@ -50,7 +51,7 @@ pub(super) fn negated<L: Lanes>(token: L::Token, mask: L::Mask, a: &Loose<L>) ->
     five!(i => L::select(mask, zero.sub(a[i]), a[i]))
 }
 
-/// Moves what exceeds 52 bits of a limb, or borrows what it lacks, to the next one; the sum is not negative.
+/// Moves the bits of a limb above 52, or a borrow, to the next limb; the sum must not be negative.
 #[inline(always)]
 pub(super) fn carried<L: Lanes>(token: L::Token, mut a: Loose<L>) -> [L; 5] {
     let low = L::splat(token, LOW);
@@ -65,7 +66,7 @@ pub(super) fn carried<L: Lanes>(token: L::Token, mut a: Loose<L>) -> [L; 5] {
 #[inline(always)]
 pub(super) fn settled<const MULTIPLE: u64, L: Lanes>(token: L::Token, a: &Loose<L>) -> Element<L> {
     let mut a = five!(i => a[i].add(L::splat(token, MULTIPLE * P[i])));
-    // 2^256 is 2^224 - 2^192 - 2^96 + 1 modulo p: that many of it move there.
+    // 2^256 = 2^224 - 2^192 - 2^96 + 1 modulo p, so add the bits above 2^256 there.
     let above = a[4].shr::<48>();
     a[0] = a[0].add(above);
     a[1] = a[1].sub(above.shl::<44>());
@@ -106,7 +107,7 @@ pub(super) fn reduced<L: Lanes>(token: L::Token, mut t: Wide<L>) -> Element<L> {
     let at_224 = L::splat(token, (1 << 48) - (1 << 16));
     for i in 0..5 {
         let limb = t[i];
-        // Shifts multiply by 2^96, which spares the multipliers, the busiest part of the processor.
+        // Multiply by 2^96 with shifts, to spare the multipliers, the busiest units of the processor.
         t[i + 1] = t[i + 1].add(limb.shr::<52>()).add(limb.and(low_8).shl::<44>());
         t[i + 2] = t[i + 2].add(limb.and(low).shr::<8>());
         t[i + 3] = t[i + 3].madd_lo_of_low(limb, at_192);
@@ -139,7 +140,8 @@ pub(super) fn square<L: Lanes>(token: L::Token, a: &Element<L>) -> Element<L> {
     reduced(token, t)
 }
 
-/// The number that an element stands for, from 0 to p (p for 0, too): (a + q p) / 2^260 with q below 2^260 is below p + 1.
+/// The number that an element represents, from 0 to p (zero may yield p): (a + q p) / 2^260 with q below 2^260 is below
+/// p + 1.
 #[inline(always)]
 pub(super) fn plain<L: Lanes>(token: L::Token, a: &Element<L>) -> Element<L> {
     let zero = L::splat(token, 0);

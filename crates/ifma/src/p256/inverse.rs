@@ -1,7 +1,8 @@
-//! Inverses modulo p and modulo n at once, by division steps in constant time.
+//! Inverses modulo p and modulo n together, by division steps in constant time.
 //!
-//! D. J. Bernstein and B.-Y. Yang, "Fast constant-time gcd computation and modular inversion", 2019, with delta beginning at
-//! 1/2, as P. Wuille describes it for libsecp256k1 ("The safegcd implementation in libsecp256k1 explained", 2021). `proofs/inverse.py` proves the number of steps and the bounds of all integers.
+//! D. J. Bernstein and B.-Y. Yang, "Fast constant-time gcd computation and modular inversion", 2019, with delta
+//! starting at 1/2, as described by P. Wuille for libsecp256k1 ("The safegcd implementation in libsecp256k1 explained",
+//! 2021). `proofs/inverse.py` proves the number of steps and the bounds of all integers.
 
 use core::hint::black_box;
 
@@ -10,16 +11,16 @@ use super::words::Words;
 
 const LOW: i64 = (1 << 62) - 1;
 
-/// Division steps of packed integers at once.
+/// Division steps per run on packed integers.
 const STEPS: usize = 18;
-/// Packed steps from one transition matrix to the next: 54 division steps.
+/// Runs on packed integers per transition matrix: 54 division steps.
 const PARTS: usize = 3;
-/// Packed steps in a loop's body.
+/// Division steps per iteration of the unrolled loop.
 const UNROLLED: usize = 6;
-/// 594 steps; 590 take any g from 0 to f below 2^256 to zero.
+/// 11 matrices are 594 steps; 590 reduce any g from 0 to f below 2^256 to zero.
 const MATRICES: usize = 11;
 
-/// Limbs of 62 bits, the least significant first, of which only the last may be negative.
+/// Limbs of 62 bits, least significant first; only the last may be negative.
 type Limbs = [i64; 5];
 
 struct Modulus {
@@ -32,7 +33,7 @@ const MODULI: [Modulus; 2] = [Modulus::new(&P.words), Modulus::new(&N.words)];
 
 impl Modulus {
     const fn new(words: &Words) -> Self {
-        // Newton's iteration doubles the correct bits of the inverse; of an odd number itself, three are correct.
+        // Newton's iteration doubles the number of correct bits; an odd number is its own inverse in the lowest three.
         let (mut inverse, mut i) = (words[0], 0);
         while i < 5 {
             inverse = inverse.wrapping_mul(2u64.wrapping_sub(words[0].wrapping_mul(inverse)));
@@ -55,8 +56,7 @@ const fn limbs(w: &Words) -> Limbs {
 /// u and v in the first row, q and r in the second: f becomes (u f + v g) / 2^steps, and g (q f + r g) / 2^steps.
 type Matrix = [[i64; 2]; 2];
 
-/// f and g begin as a modulus and a number, d and e as 0 and 1; f = d x and g = e x modulo the modulus at all times, where x is
-/// the number.
+/// f and g start as the modulus and the number x, d and e as 0 and 1. Always f = d x and g = e x modulo the modulus.
 struct Gcd {
     f: Limbs,
     g: Limbs,
@@ -75,17 +75,17 @@ impl Gcd {
         let Self { f, g, d, e } = *self;
         self.f = combined(&f, &g, *first);
         self.d = combined_modulo(&d, &e, *first, modulus);
-        // In the end, g is zero, and e is not needed.
+        // After the last matrix g is zero, and e is not needed.
         if !last {
             self.g = combined(&f, &g, *second);
             self.e = combined_modulo(&d, &e, *second, modulus);
         }
     }
 
-    /// d, or -d if f is -1, from between -2 modulus and the modulus to between 0 and the modulus.
+    /// d, or -d if f is -1: maps a d between -2 times the modulus and the modulus to the range from 0 to the modulus.
     #[inline(always)]
     fn inverse(&self, modulus: &Modulus) -> Words {
-        // The compiler would make branches of masks that it can see through.
+        // Hide the masks from the compiler, which would turn them into branches.
         let sign = black_box(self.f[4] >> 63);
         let mut l = carried(&self.d, black_box(self.d[4] >> 63), modulus);
         for limb in &mut l {
@@ -98,11 +98,11 @@ impl Gcd {
     }
 }
 
-/// The inverses of a number from 0 to p modulo p, and of a number below n modulo n; zero of zero.
+/// The inverses of a number from 0 to p modulo p, and of a number below n modulo n; the inverse of zero is zero.
 ///
-/// The steps of the two alternate, since each waits for the one before. This function is not inlined into code for AVX-512,
-/// whose compiler would put the two into one vector: on some processors a vector's operations take twice as long to follow each
-/// other.
+/// The steps of the two inversions alternate, since each step depends on the previous one. The function is not inlined
+/// into code with AVX-512: the compiler would put the two inversions into one vector, and on some processors dependent
+/// vector operations take twice as long.
 #[inline(never)]
 pub(super) fn inverses(of_p: &Words, of_n: &Words) -> [Words; 2] {
     let mut first = Gcd::new(of_p, &MODULI[0]);
@@ -116,8 +116,8 @@ pub(super) fn inverses(of_p: &Words, of_n: &Words) -> [Words; 2] {
     [first.inverse(&MODULI[0]), second.inverse(&MODULI[1])]
 }
 
-/// 54 steps on the low 62 bits of two pairs of f and g, and their matrices times 2^8, so that they are to be divided by 2^62.
-/// zeta is -(delta + 1/2).
+/// 54 steps on the low 62 bits of two pairs of f and g. Returns their matrices times 2^8, so that applying them divides
+/// by 2^62. zeta is -(delta + 1/2).
 #[inline(always)]
 fn division_steps(zeta: &mut [i64; 2], f: [i64; 2], g: [i64; 2]) -> [Matrix; 2] {
     let (mut low, mut matrices) = ([[f[0], g[0]], [f[1], g[1]]], [[[0; 2]; 2]; 2]);
@@ -138,7 +138,7 @@ fn scaled([[u, v], [q, r]]: &Matrix) -> Matrix {
     [[u << BITS, v << BITS], [q << BITS, r << BITS]]
 }
 
-/// The low bits of (u f + v g) / 2^18: each part has 18 correct ones less.
+/// The low bits of (u f + v g) / 2^18. Each run leaves 18 fewer correct bits.
 #[inline(always)]
 fn shifted([u, v]: [i64; 2], [f, g]: [i64; 2]) -> i64 {
     u.wrapping_mul(f).wrapping_add(v.wrapping_mul(g)) >> STEPS
@@ -149,15 +149,15 @@ fn product([[a, b], [c, d]]: &Matrix, [[u, v], [q, r]]: &Matrix) -> Matrix {
     [[a * u + b * q, a * v + b * r], [c * u + d * q, c * v + d * r]]
 }
 
-/// The place of a matrix's first column in packed integers, before they are halved.
+/// The bit position of a matrix's first column in a packed integer before the halvings.
 const FIRST: usize = 2 * STEPS + 2;
-/// The place of the second column.
+/// The bit position of the second column.
 const SECOND: usize = 3 * STEPS + 4;
 
 /// 18 steps on the low 18 bits of two pairs of f and g.
 ///
-/// f and g carry their rows of the matrix with them: f is f + 2^38 u + 2^58 v at first, and g is g + 2^38 q + 2^58 r. Each step halves g, or
-/// what becomes of it, and so the columns' places are 2^20 and 2^40 in the end.
+/// f and g carry their matrix rows: f starts as f + 2^38 u + 2^58 v, and g as g + 2^38 q + 2^58 r. Each of the 18 steps
+/// halves g, so the columns end up at 2^20 and 2^40.
 #[inline(always)]
 fn packed_steps(zeta: &mut [i64; 2], low: [[i64; 2]; 2]) -> [Matrix; 2] {
     const LOW: i64 = (1 << STEPS) - 1;
@@ -174,8 +174,8 @@ fn packed_steps(zeta: &mut [i64; 2], low: [[i64; 2]; 2]) -> [Matrix; 2] {
     [[unpacked(f[0]), unpacked(g[0])], [unpacked(f[1]), unpacked(g[1])]]
 }
 
-/// Adds f to an odd g, or subtracts it where delta is positive, and then f becomes what g was. The order of these operations
-/// makes few of them wait for the one before.
+/// Adds f to an odd g; if delta is positive, subtracts f instead, and f becomes the old g. The operations are ordered
+/// to keep dependency chains short.
 #[inline(always)]
 fn step(zeta: &mut i64, f: &mut i64, g: &mut i64) {
     let swap = *zeta >> 63;
@@ -187,7 +187,7 @@ fn step(zeta: &mut i64, f: &mut i64, g: &mut i64) {
     *zeta = (*zeta ^ both) - 1;
 }
 
-/// The row that an integer carries after its steps: rounded, since what is below a column may be negative.
+/// The matrix row in a packed integer after its steps. Rounds, since the part below a column may be negative.
 #[inline(always)]
 fn unpacked(packed: i64) -> [i64; 2] {
     const PLACE: usize = FIRST - STEPS;
@@ -198,7 +198,7 @@ fn unpacked(packed: i64) -> [i64; 2] {
     [first, second]
 }
 
-/// Plus the modulus if the mask says so, with carries.
+/// Adds the modulus if the mask is set, and carries.
 #[inline(always)]
 fn carried(limbs: &Limbs, mask: i64, modulus: &Modulus) -> Limbs {
     let (mut out, mut carry) = ([0; 5], 0);
@@ -227,11 +227,11 @@ fn combined(f: &Limbs, g: &Limbs, [u, v]: [i64; 2]) -> Limbs {
     out
 }
 
-/// (u d + v e) / 2^62 modulo the modulus, from and to the range between -2 modulus and the modulus.
+/// (u d + v e) / 2^62 modulo the modulus. Inputs and output are between -2 times the modulus and the modulus.
 #[inline(always)]
 fn combined_modulo(d: &Limbs, e: &Limbs, [u, v]: [i64; 2], modulus: &Modulus) -> Limbs {
     let mut out = [0; 5];
-    // The modulus for each negative one, less the multiple that makes the lowest limb zero.
+    // Add the modulus for each negative operand, and subtract the multiple that makes the lowest limb zero.
     let mut times = (u & d[4] >> 63) + (v & e[4] >> 63);
     let mut sum = i128::from(u) * i128::from(d[0]) + i128::from(v) * i128::from(e[0]);
     let lowest = low(sum).wrapping_add(times.wrapping_mul(modulus.limbs[0])).cast_unsigned();
@@ -254,7 +254,7 @@ fn low(sum: i128) -> i64 {
     sum as i64 & LOW
 }
 
-/// A sum that fits.
+/// The sum, which fits into a word.
 #[allow(clippy::cast_possible_truncation)]
 #[inline(always)]
 fn whole(sum: i128) -> i64 {

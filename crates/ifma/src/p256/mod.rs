@@ -1,13 +1,14 @@
 //! ECDSA signing over P-256 (FIPS 186-5) for digests of 32 bytes, such as SHA-256's.
 //!
-//! A nonce is hashed from the key, random bytes and the digest, and is never stored. A signature is checked before it leaves:
-//! its point is on the curve, r is this point's x, and s k = h + r d modulo n, with a second copy of the nonce and of the key.
-//! A fault that changes one of these values yields no signature. The check does not find a wrong digit or entry of the comb that
-//! yields another point of the curve: such a signature does not verify, and may give away a bit of its nonce.
+//! A nonce is hashed from the key, random bytes and the digest, and is never stored. Each signature is checked before
+//! it is returned: its point is on the curve, r is the point's x, and s k = h + r d modulo n, with a second copy of the
+//! nonce and the key. A fault that changes one of these values yields no signature. The check does not detect a wrong
+//! digit or table entry that yields another point of the curve: such a signature does not verify, and may leak one bit
+//! of its nonce.
 //!
-//! Keys, nonces and their inverses are zeroed in memory. Copies in registers, and in what the compiler spills, are not.
+//! Keys, nonces and their inverses are zeroed in memory. Copies in registers and spilled copies are not.
 
-// Also a part of the build script, which alone calls its functions.
+// The build script also includes this file, and only it calls some functions.
 #[allow(dead_code)]
 mod base;
 #[cfg(test)]
@@ -50,7 +51,7 @@ pub struct SigningKey {
 }
 
 impl SigningKey {
-    /// A key from a big-endian integer, or `None` unless that is from 1 to n - 1, where n is the order of the curve.
+    /// Creates a key from a big-endian integer. `None` unless it is from 1 to n - 1, where n is the order of the curve.
     pub fn new(token: Ifma, scalar: &[u8; 32]) -> Option<Self> {
         let words = from_be(scalar);
         let (_, below) = minus(&words, &N.words);
@@ -65,8 +66,8 @@ impl SigningKey {
 
     /// Signs a digest with a nonce hashed from the key, 64 random bytes and the digest: r and s, 32 bytes each, big-endian.
     ///
-    /// `None` if the nonce has no signature (one in 2^255), or if the check of the signature failed, which means that the
-    /// processor or the memory is faulty: try once more with other random bytes, and report a second failure.
+    /// `None` if the nonce has no signature (one in 2^255), or if the signature fails the check because the processor
+    /// or the memory is faulty: try once more with other random bytes, and report a second failure.
     pub fn sign(&self, digest: &[u8; 32], random: &[u8; 64]) -> Option<[u8; 64]> {
         let nonce = self.hedge.nonce(random, digest);
         signature(self.token, self, digest, &nonce)

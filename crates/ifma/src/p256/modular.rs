@@ -4,7 +4,7 @@
 
 use super::words::{Words, ZERO, minus, plus, product_plus, selected};
 
-/// A modulus with the constants of Montgomery's multiplication.
+/// A modulus with the constants for Montgomery multiplication.
 #[derive(Clone, Copy)]
 pub(super) struct Modulus {
     pub(super) words: Words,
@@ -29,13 +29,13 @@ pub(super) const B: Words =
 
 impl Modulus {
     const fn new(words: Words) -> Self {
-        // Newton's iteration doubles the correct bits of the inverse; of an odd number itself, three are correct.
+        // Newton's iteration doubles the number of correct bits; an odd number is its own inverse in the lowest three.
         let (mut inverse, mut i) = (words[0], 0);
         while i < 5 {
             inverse = inverse.wrapping_mul(2u64.wrapping_sub(words[0].wrapping_mul(inverse)));
             i += 1;
         }
-        // The modulus is more than 2^255, and so 2^256 less the modulus is 2^256 modulo it.
+        // Since the modulus exceeds 2^255, 2^256 minus the modulus equals 2^256 modulo the modulus.
         let one = minus(&ZERO, &words).0;
         let mut modulus = Self { words, inverse: inverse.wrapping_neg(), one, square: one };
         let mut i = 0;
@@ -46,36 +46,36 @@ impl Modulus {
         modulus
     }
 
-    /// Any number below 2^256.
+    /// Reduces any number below 2^256.
     #[inline(always)]
     pub(super) const fn reduced(&self, a: &Words) -> Words {
         self.less(a, 0)
     }
 
-    /// a + 2^256 carry, which is below twice the modulus.
+    /// Reduces a + 2^256 carry, which must be less than twice the modulus.
     #[inline(always)]
     const fn less(&self, a: &Words, carry: u64) -> Words {
         let (less, borrow) = minus(a, &self.words);
         selected(borrow & !carry, a, &less)
     }
 
-    /// a + b, of numbers below the modulus.
+    /// a + b for numbers below the modulus.
     #[inline(always)]
     pub(super) const fn sum(&self, a: &Words, b: &Words) -> Words {
         let (sum, carry) = plus(a, b);
         self.less(&sum, carry)
     }
 
-    /// a - b, of numbers below the modulus.
+    /// a - b for numbers below the modulus.
     pub(super) const fn difference(&self, a: &Words, b: &Words) -> Words {
         let (difference, borrow) = minus(a, b);
         let (more, _) = plus(&difference, &self.words);
         selected(borrow, &more, &difference)
     }
 
-    /// a b / 2^256, of any a below 2^256 and b below the modulus m (P. Montgomery, 1985).
+    /// a b / 2^256, for any a below 2^256 and b below the modulus m (P. Montgomery, 1985).
     ///
-    /// Before the last subtraction the result is (a b + q m) / 2^256 with q below 2^256, and so below 2 m.
+    /// Before the last subtraction the result is (a b + q m) / 2^256 with q below 2^256, and so less than 2 m.
     #[inline(always)]
     pub(super) const fn product(&self, a: &Words, b: &Words) -> Words {
         let mut t = [0u64; 6];
@@ -102,21 +102,21 @@ impl Modulus {
         self.less(&[t[0], t[1], t[2], t[3]], t[4])
     }
 
-    /// high 2^256 + low, of any two numbers below 2^256.
+    /// high 2^256 + low, for any two numbers below 2^256.
     #[inline(always)]
     pub(super) const fn wide(&self, high: &Words, low: &Words) -> Words {
         self.sum(&self.product(high, &self.square), &self.reduced(low))
     }
 
-    /// a 2^256, of any a below 2^256: a in Montgomery's form.
+    /// a 2^256, for any a below 2^256: converts a to Montgomery form.
     #[inline(always)]
     pub(super) const fn scaled(&self, a: &Words) -> Words {
         self.product(a, &self.square)
     }
 
-    /// 1 / a in Montgomery's form, of an a in that form, for a prime modulus; in time that depends on the modulus alone.
+    /// 1 / a for a prime modulus; a and the result are in Montgomery form. The time depends only on the modulus.
     pub(super) const fn inverse(&self, a: &Words) -> Words {
-        // Fermat: a to the power of the modulus less 2, whose lowest word is not below 2.
+        // Fermat: a to the power of the modulus minus 2. The lowest word is at least 2, so there is no borrow.
         let exponent = [self.words[0] - 2, self.words[1], self.words[2], self.words[3]];
         let (mut result, mut bit) = (self.one, 256);
         while bit > 0 {
@@ -130,7 +130,7 @@ impl Modulus {
     }
 }
 
-/// An element's number (a 2^260), of a 2^256.
+/// Converts a from Montgomery form (a 2^256) to the number of an element (a 2^260).
 pub(super) const fn to_element(a: &Words) -> Words {
     const SIXTEEN: Words = P.scaled(&[16, 0, 0, 0]);
     P.product(a, &SIXTEEN)

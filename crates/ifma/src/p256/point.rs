@@ -33,7 +33,7 @@ pub(super) struct Projective<L> {
     pub(super) z: Element<L>,
 }
 
-/// p + q with both negated in the lanes of their masks; they differ, and are not opposite.
+/// p + q, each negated in the lanes of its mask. The points must be neither equal nor opposite.
 ///
 /// The formulas are `mmadd-2008-s` of the Explicit-Formulas Database (Sutherland, 2008).
 #[inline(always)]
@@ -54,7 +54,8 @@ pub(super) fn affine_sum<L: Lanes>(
 }
 
 impl<L: Lanes> Extended<L> {
-    /// Plus a point, negated in the lanes of the mask, which is neither this one nor its opposite. Neither is at infinity.
+    /// Adds a point, negated in the lanes of the mask. It must be neither equal nor opposite to `self`, and neither
+    /// point may be at infinity.
     ///
     /// The formulas are `madd-2008-s` of the Explicit-Formulas Database (Sutherland, 2008).
     #[inline(always)]
@@ -79,7 +80,7 @@ impl<L: Lanes> Extended<L> {
     }
 }
 
-/// The sum of two points whose coordinates, at one scale, begin with (x, y) and differ by h and r.
+/// The sum of two points scaled alike: the first one is (x, y), and the coordinates differ by h and r.
 #[inline(always)]
 fn last<L: Lanes>(
     token: L::Token,
@@ -116,8 +117,8 @@ fn paired<L: Lanes>(a: &Element<L>, b: &Element<L>) -> Element<L> {
 }
 
 impl<L: Lanes> Projective<L> {
-    /// The sum of the first two lanes in both of them, and of the last two in both of them. Any points: on a curve of odd
-    /// order these formulas have no exception (Renes, Costello and Batina, 2016, algorithm 4 for a = -3).
+    /// Adds the first two lanes and the last two lanes; both lanes of a pair get the sum. Accepts any points: on a
+    /// curve of odd order these formulas are complete (Renes, Costello and Batina, 2016, algorithm 4 for a = -3).
     ///
     /// The two lanes of a sum share its multiplications.
     #[inline(always)]
@@ -127,7 +128,7 @@ impl<L: Lanes> Projective<L> {
         let (xx, xy) = crossed(t, &self.x, &self.y);
         let (yy, yz) = crossed(t, &self.y, &self.z);
         let (zz, zx) = crossed(t, &self.z, &self.x);
-        // X1 Y2 + X2 Y1, and the other two.
+        // X1 Y2 + X2 Y1, and the corresponding sums for (Y, Z) and (Z, X).
         let xy = difference(t, &xy, &plus(&xx, &yy));
         let yz = difference(t, &yz, &plus(&yy, &zz));
         let zx = difference(t, &zx, &plus(&zz, &xx));
@@ -161,14 +162,14 @@ impl<L: Lanes> Projective<L> {
         }
     }
 
-    /// (x, y) in turns, given 1 / z.
+    /// (x, y) alternating in the lanes, given 1 / z.
     #[inline(always)]
     pub(super) fn affine(&self, token: L::Token, inverse: &Element<L>) -> Element<L> {
         mul(token, &paired(&self.x, &self.y), inverse)
     }
 }
 
-/// a a' and (a + c) (a' + c') of the points of each pair of lanes, in both lanes; a dash marks the second point.
+/// a a' and (a + c) (a' + c') for each pair of lanes, in both lanes; a dash marks the second point.
 #[inline(always)]
 fn crossed<L: Lanes>(token: L::Token, a: &Element<L>, c: &Element<L>) -> (Element<L>, Element<L>) {
     let sum = carried(token, plus(a, c));
@@ -178,7 +179,7 @@ fn crossed<L: Lanes>(token: L::Token, a: &Element<L>, c: &Element<L>) -> (Elemen
     (permuted::<EVEN, L>(&product), permuted::<ODD, L>(&product))
 }
 
-/// y^2 - x^3 + 3 x - b of (x, y) in turns: zero on the curve.
+/// y^2 - x^3 + 3 x - b for alternating (x, y): zero on the curve.
 #[inline(always)]
 pub(super) fn equation<L: Lanes>(token: L::Token, affine: &Element<L>) -> Element<L> {
     let squares = square(token, affine);

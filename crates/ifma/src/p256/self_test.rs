@@ -1,4 +1,4 @@
-//! A test of this processor with signatures whose values are known.
+//! A test of this processor with known signatures.
 
 use sha2::{Digest, Sha256, Sha512};
 
@@ -9,10 +9,10 @@ use crate::{Failed, Ifma};
 
 const FAILED: Failed = Failed("ECDSA P-256");
 
-/// Signatures of one self-test.
+/// The number of signatures in a self-test.
 pub(super) const VECTORS: u32 = 1000;
 
-/// SHA-256 of all signatures, each of which AWS-LC has verified (in this crate's tests).
+/// SHA-256 of all signatures. This crate's tests verify each of them with AWS-LC.
 pub(super) const EXPECTED: [u8; 32] = [
     0x70, 0x0a, 0xb3, 0xd3, 0x3f, 0xfa, 0x01, 0x5c, 0x32, 0xe2, 0xb3, 0x19, 0x57, 0x7c, 0xa1, 0x57, 0x4c,
     0xe6, 0xad, 0xfd, 0x4e, 0x63, 0xc7, 0x70, 0xcf, 0xc3, 0xe1, 0x92, 0x4b, 0xae, 0xfb, 0x5c,
@@ -22,7 +22,7 @@ pub(super) const EXPECTED: [u8; 32] = [
 ///
 /// # Errors
 ///
-/// A signature differs from the known one, or the check of a signature failed.
+/// A signature differs from the known one or failed its check.
 pub fn self_test(token: Ifma) -> Result<(), Failed> {
     let mut all = Sha256::new();
     for number in 0..VECTORS {

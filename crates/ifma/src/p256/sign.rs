@@ -1,4 +1,4 @@
-//! A signature from a key, a digest and a nonce (FIPS 186-5, section 6.4.1), and the check before it leaves.
+//! A signature from a key, a digest and a nonce (FIPS 186-5, section 6.4.1), and the check before it is returned.
 
 use core::hint::black_box;
 
@@ -19,7 +19,7 @@ use crate::simd::Simd;
 #[inline(always)]
 pub(super) fn signature(token: Ifma, key: &SigningKey, digest: &[u8; 32], nonce: &Words) -> Option<[u8; 64]> {
     let mut nonce = Zeroizing::new(*nonce);
-    // The point and the check take one copy, the inverse takes the other: a fault in either shows.
+    // The point and the check use one copy, the inversion uses the other: the check detects a fault in either.
     let mut copy = Zeroizing::new(black_box(*nonce));
     faults::words(Place::Nonce, &mut nonce);
     faults::words(Place::Copy, &mut copy);
@@ -51,7 +51,7 @@ pub(super) fn signature(token: Ifma, key: &SigningKey, digest: &[u8; 32], nonce:
         | misfit(&r, &s, &nonce, &key.scalar, black_box(digest))
         | is_zero(&r)
         | is_zero(&s);
-    // One decision, which the caller makes public.
+    // A single decision, which the caller makes public anyway.
     (black_box(wrong) == 0).then(|| pair(&r, &s))
 }
 
@@ -70,7 +70,7 @@ fn pair(r: &Words, s: &Words) -> [u8; 64] {
     out
 }
 
-/// The public key of a private one, as 4, x and y (SEC 1, section 2.3.3).
+/// The public key for a private key, as the byte 4, x and y (SEC 1, section 2.3.3).
 #[inline(always)]
 pub(super) fn public(token: Ifma, scalar: &Words) -> [u8; 65] {
     let point = multiple(token, scalar);
@@ -78,7 +78,7 @@ pub(super) fn public(token: Ifma, scalar: &Words) -> [u8; 65] {
     let [of_z, _] = inverses(&z, &[1, 0, 0, 0]);
     let affine = plain(token, &point.affine(token, &splat(token, &limbs(&of_z))));
     let (x, y) = (number(&affine, 0), number(&affine, 1));
-    // The comb takes n - k for an even k. No point has y = 0: the order is odd.
+    // For an even k, the comb uses n - k, whose point is the opposite one. No point has y = 0, since the order is odd.
     let y = selected(scalar[0] & 1, &y, &minus(&P.words, &y).0);
     let mut out = [4; 65];
     out[1..33].copy_from_slice(&to_be(&x));
@@ -92,13 +92,13 @@ fn multiple(token: Ifma, k: &Words) -> Projective<Simd> {
     base_multiple(token, &digits(token, k))
 }
 
-/// z / 2^260, from 0 to p: its inverse is an element's number without further scaling.
+/// z / 2^260, from 0 to p: the inverse is then an element's number without further scaling.
 #[inline(always)]
 fn scaled_z(token: Ifma, point: &Projective<Simd>) -> Zeroizing<Words> {
     Zeroizing::new(at(&plain(token, &plain(token, &point.z)), 0))
 }
 
-/// x modulo n of (x, y) in turns.
+/// x modulo n, of alternating (x, y).
 #[inline(always)]
 fn x_modulo_n(token: Ifma, affine: &Element<Simd>) -> Words {
     N.reduced(&number(&plain(token, affine), 0))
@@ -110,7 +110,7 @@ fn off_curve(token: Ifma, affine: &Element<Simd>) -> u64 {
     differences(&number(&plain(token, &equation(token, affine)), 0), &ZERO)
 }
 
-/// A lane of a plain element, modulo p.
+/// A lane of an element in plain form, modulo p.
 #[inline(always)]
 fn number(plain: &Element<Simd>, lane: usize) -> Words {
     P.reduced(&at(plain, lane))

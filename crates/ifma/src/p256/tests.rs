@@ -1,4 +1,5 @@
-//! Signatures with known nonces, against AWS-LC and RFC 6979; arithmetic against plain arithmetic; faults.
+//! Tests of signatures with known nonces against AWS-LC and RFC 6979, of the arithmetic against slow arithmetic, and of
+//! faults.
 
 use std::string::String;
 use std::vec::Vec;
@@ -35,8 +36,8 @@ fn hex(digits: &str) -> [u8; 32] {
     core::array::from_fn(|i| u8::from_str_radix(&digits[2 * i..2 * i + 2], 16).unwrap())
 }
 
-/// 1, 2, .. n - 2, n - 1: small ones, large ones, powers of two, runs of ones, those around 2^256 - n, and the one whose halves
-/// in the comb are equal modulo n, with its opposite.
+/// 1, 2, .. n - 2, n - 1: small and large numbers, powers of two, runs of ones, numbers around 2^256 - n, and the
+/// number with halves in the comb that are equal modulo n, with its opposite.
 fn edges() -> Vec<Words> {
     let mut edges = Vec::new();
     let less = |a: &Words| minus(&N.words, a).0;
@@ -75,7 +76,7 @@ fn assert_verifies(public: &[u8; 65], digest: &[u8; 32], signature: &[u8; 64]) {
     UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, public).verify_digest(&digest, signature).unwrap();
 }
 
-/// r from an independent multiplication, and s by its equation.
+/// Compares r with that of an independent multiplication, and s with the signature equation.
 #[track_caller]
 fn assert_signature(key: &[u8; 32], digest: &[u8; 32], nonce: &Words, signature: Option<[u8; 64]>) {
     let signature = signature.unwrap_or_else(|| panic!("no signature with {nonce:x?}"));
@@ -125,7 +126,7 @@ fn a_nonce_of_zero_has_no_signature() {
     assert_eq!(signature(token, &key, &[7; 32], &ZERO), None);
 }
 
-/// RFC 6979, appendix A.2.5: digest, k, r and s. Of SHA-512's digests, ECDSA takes the first 32 bytes.
+/// RFC 6979, appendix A.2.5: digest, k, r and s. ECDSA uses the first 32 bytes of SHA-512's digests.
 #[test]
 fn the_vectors_of_rfc_6979() {
     let Some(token) = ifma() else { return };
@@ -227,7 +228,7 @@ fn places() -> Vec<(Place, u32)> {
     words.map(|place| (place, 256)).into_iter().chain(elements).collect()
 }
 
-/// Fault attacks on unchecked signatures give the key away (I. Biehl, B. Meyer and V. Müller, 2000).
+/// Fault attacks on unchecked signatures reveal the key (I. Biehl, B. Meyer and V. Müller, 2000).
 #[test]
 fn no_signature_leaves_with_any_flipped_bit() {
     let Some(token) = ifma() else { return };
@@ -298,7 +299,8 @@ proptest! {
         let [products, squares, differences] = field_operations(token, &left, &right);
         for lane in 0..4 {
             let (a, b) = (P.reduced(&left[lane]), P.reduced(&right[lane]));
-            // An element is its number times 2^260, which is 2^4 times Montgomery's form: dividing by 2^4 compares the two.
+            // An element is its number times 2^260, which is 2^4 times the Montgomery form, so divide by 2^4 to compare
+            // the two.
             let plain = |words: &Words| from_element(&P.reduced(words));
             let (x, y) = (plain(&a), plain(&b));
             prop_assert_eq!(P.reduced(&products[lane]), slow_product(&P, &x, &y));

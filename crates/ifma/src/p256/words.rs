@@ -25,7 +25,7 @@ pub(super) fn to_be(words: &Words) -> [u8; 32] {
     bytes
 }
 
-/// The number's limbs of 52 bits.
+/// The number in limbs of 52 bits.
 pub(super) const fn limbs(w: &Words) -> [u64; 5] {
     [
         w[0] & LOW,
@@ -36,7 +36,7 @@ pub(super) const fn limbs(w: &Words) -> [u64; 5] {
     ]
 }
 
-/// The number of five limbs below 2^52 that is below 2^256.
+/// Converts five limbs below 2^52 to a number, which must be below 2^256.
 pub(super) const fn from_limbs(l: &[u64; 5]) -> Words {
     [l[0] | l[1] << 52, l[1] >> 12 | l[2] << 40, l[2] >> 24 | l[3] << 28, l[3] >> 36 | l[4] << 16]
 }
@@ -52,7 +52,7 @@ pub(super) const fn plus(a: &Words, b: &Words) -> (Words, u64) {
     (out, carry)
 }
 
-/// a - b modulo 2^256, and the borrow: 1 if b is greater.
+/// a - b modulo 2^256, and the borrow: 1 if b > a.
 #[inline(always)]
 pub(super) const fn minus(a: &Words, b: &Words) -> (Words, u64) {
     let (mut out, mut borrow, mut i) = (ZERO, 0, 0);
@@ -64,7 +64,7 @@ pub(super) const fn minus(a: &Words, b: &Words) -> (Words, u64) {
     (out, borrow)
 }
 
-/// a b + c + d as its low and high word: at most 2^128 - 1.
+/// a b + c + d as low and high word: at most 2^128 - 1.
 #[inline(always)]
 pub(super) const fn product_plus(a: u64, b: u64, c: u64, d: u64) -> (u64, u64) {
     split(a as u128 * b as u128 + c as u128 + d as u128)
@@ -78,7 +78,7 @@ const fn split(a: u128) -> (u64, u64) {
 /// `yes` if the bit is 1, `no` if it is 0.
 #[inline(always)]
 pub(super) const fn selected(bit: u64, yes: &Words, no: &Words) -> Words {
-    // The compiler would make a branch of a mask that it can see through.
+    // Hide the mask from the compiler, which would turn it into a branch.
     let mask = black_box(bit.wrapping_neg());
     let (mut out, mut i) = (ZERO, 0);
     while i < 4 {
@@ -88,7 +88,7 @@ pub(super) const fn selected(bit: u64, yes: &Words, no: &Words) -> Words {
     out
 }
 
-/// Zero for equal numbers alone.
+/// Zero if and only if the numbers are equal.
 #[inline(always)]
 pub(super) const fn differences(a: &Words, b: &Words) -> u64 {
     (a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3])
@@ -98,6 +98,6 @@ pub(super) const fn differences(a: &Words, b: &Words) -> u64 {
 #[inline(always)]
 pub(super) fn is_zero(a: &Words) -> u64 {
     let any = differences(a, &ZERO);
-    // The highest bit of a number or of its negative is set, but for zero.
+    // The highest bit of x or of -x is set unless x is zero.
     black_box((any | any.wrapping_neg()) >> 63 ^ 1)
 }

@@ -1,5 +1,6 @@
-//! Proofs that no limb overflows, for any scalar and any point: the arithmetic runs over intervals, which panic if one could.
-//! The loops follow by induction: each step takes limbs within bounds and returns limbs within these.
+//! Proofs that no limb overflows, for any scalar and any point: the arithmetic runs over intervals, which panic if one
+//! could. Loops follow by induction: each step accepts limbs within certain bounds and returns limbs within the same
+//! bounds.
 
 use super::ladder::{first, second, third};
 use super::multiple::{cached, chosen, plus};
@@ -9,12 +10,12 @@ use crate::field25519::{Elements, MASK};
 use crate::interval::Interval;
 use crate::lanes::Lanes;
 
-/// The limbs of points between the steps: products that are not carried.
+/// The limbs of points between steps: products before carries.
 fn wide() -> [Interval; 5] {
     [Interval::within(0, (1 << 61) - 1); 5]
 }
 
-/// The limbs of any 255 bits, as of a peer's public key.
+/// The limbs of any 255 bits, such as a peer's public key.
 fn from_bytes() -> [Interval; 5] {
     [Interval::within(0, MASK.into()); 5]
 }
@@ -36,7 +37,7 @@ fn the_ladder_keeps_its_points_within_bounds() {
     let u = from_bytes();
     let one = Elements::<Interval>::load((), [&ONE; 4]);
     let base = Elements([0, 1, 2, 3, 4].map(|i| one.0[i].blend::<0b1000>(u[i])));
-    // It begins with limbs of bytes, and continues with what a step returns.
+    // The points start as limbs of bytes, and each step returns the next ones.
     assert_within(&u, &wide());
     let (n, q) = second((), &first((), &wide(), Interval::within(0, 2)));
     assert_within(&third((), &n, &q, &base), &wide());

@@ -1,4 +1,4 @@
-//! The Montgomery ladder (RFC 7748, section 5): four products at once, three times a step.
+//! The Montgomery ladder (RFC 7748, section 5), with three times four parallel products per step.
 
 use core::hint::black_box;
 
@@ -11,27 +11,28 @@ use crate::simd::Simd;
 /// (A - 2) / 4 of Curve25519, v^2 = u^3 + A u^2 + u.
 const A24: [u64; 5] = [121_665, 0, 0, 0, 0];
 
-/// The scalar's bits that the ladder reads, from the highest, which is 0.
+/// The number of scalar bits that the ladder reads, from the highest, which is 0.
 const STEPS: usize = 256;
 
-/// X and Z, in the first two lanes, of a scalar's multiple of the point with this u = X/Z. The scalar's lowest bit is 0.
+/// X and Z, in the first two lanes, of the scalar multiple of the point with u = X/Z. The scalar's lowest bit must be
+/// 0.
 #[inline(always)]
 pub(super) fn ladder(token: Ifma, k: &[u8; 32], u: &[u8; 32]) -> Elements<Simd> {
     let u = limbs(u);
     let base = Elements::load(token, [&ONE, &ONE, &ONE, &u]);
-    // (X2, Z2, X3, Z3), not carried: n and n + 1 times the point for the bits n so far.
+    // (X2, Z2, X3, Z3), without carries: n and n + 1 times the point, where n is the number of the bits read so far.
     let mut points = Elements::load(token, [&ONE, &ZERO, &u, &ONE]).0;
     // Whether the two points are exchanged.
     let mut previous = 0;
     for t in (0..STEPS).rev() {
         let bit = k[t / 8] >> (t % 8) & 1;
-        // The compiler must not see that there are two values only: it might make a branch of them.
+        // Hide from the compiler that there are only two values, which it might turn into a branch.
         let swap = black_box(u64::from(bit ^ previous) << 1);
         previous = bit;
         let (n, q) = second(token, &first(token, &points, Simd::splat(token, swap)));
         points = third(token, &n, &q, &base);
     }
-    // After a lowest bit of 0, the two are in their places.
+    // Since the lowest bit is 0, the two points are not exchanged here.
     Elements::carried(token, points)
 }
 
@@ -84,7 +85,7 @@ fn odds<L: Lanes>(limbs: &[L; 5]) -> [L; 5] {
     permuted::<0b11_11_01_01, L>(limbs)
 }
 
-/// The lanes that `order` numbers.
+/// Permutes lanes: each lane of `order` gives the source of a lane.
 #[inline(always)]
 fn permuted_by<L: Lanes>(a: &Elements<L>, order: L) -> Elements<L> {
     Elements(five!(i => a.0[i].permute_by(order)))

@@ -24,8 +24,8 @@ const ONE: [u64; 5] = [1, 0, 0, 0, 0];
 pub struct Secret(Zeroizing<[u8; 32]>);
 
 impl Secret {
-    /// A secret key of 32 random bytes (RFC 7748, section 6.1), of which five bits are ignored. The caller's copy is the
-    /// caller's to zero.
+    /// Creates a secret key from 32 random bytes (RFC 7748, section 6.1); five bits are ignored. The caller must zero
+    /// its own copy.
     pub fn new(random: &[u8; 32]) -> Self {
         let mut k = Zeroizing::new(*random);
         k[0] &= 248;
@@ -41,15 +41,15 @@ pub fn public(token: Ifma, secret: &Secret) -> [u8; 32] {
     bytes(&key)
 }
 
-/// The secret shared with the peer who has this public key, or `None` if it is zero (RFC 7748, section 6.1): the peer's
-/// "public key" is then a point of small order. The caller zeroes the result after use.
+/// The secret shared with the owner of this public key. `None` if it is zero (RFC 7748, section 6.1), since the "public
+/// key" is then a point of small order. The caller must zero the result after use.
 #[inline(never)]
 pub fn shared(token: Ifma, secret: &Secret, peer: &[u8; 32]) -> Option<[u8; 32]> {
     let [shared, ..] = &*Zeroizing::new(shared_secret(token, &secret.0, peer));
     nonzero(bytes(shared))
 }
 
-/// The secret's public key, and the secret shared with the peer as [`shared`] returns it: both with one inversion.
+/// The secret's public key, and the secret shared with the peer as in [`shared`]: both with a single inversion.
 #[inline(never)]
 pub fn exchange(token: Ifma, secret: &Secret, peer: &[u8; 32]) -> Option<([u8; 32], [u8; 32])> {
     let [_, public, shared, _] = &*Zeroizing::new(both(token, &secret.0, peer));
@@ -64,7 +64,7 @@ fn bytes(words: &[u64; 4]) -> [u8; 32] {
     bytes
 }
 
-/// Reads all bytes before the decision, which the caller makes public in any case.
+/// Reads all bytes before the decision, which the caller makes public anyway.
 fn nonzero(secret: [u8; 32]) -> Option<[u8; 32]> {
     (secret.iter().fold(0, |or, byte| or | byte) != 0).then_some(secret)
 }
@@ -98,8 +98,8 @@ fn agreed(token: Ifma, k: &[u8; 32], peer: &[u8; 32]) -> [[u64; 4]; 4] {
     words(token, &point.times(token, &inverse))
 }
 
-/// One after the other. A loop of both in turns is as fast, but too long for the processor's instruction caches: depending on the
-/// memory of its code, it took one and a half or three times as long.
+/// Runs the two one after the other. A loop that alternates between them is as fast, but exceeds the processor's
+/// instruction caches: depending on the addresses of its code, it took 1.5 or 3 times as long.
 #[inline(always)]
 fn exchanged(token: Ifma, k: &[u8; 32], peer: &[u8; 32]) -> [[u64; 4]; 4] {
     let multiple = multiple::base_multiple(token, k);

@@ -13,13 +13,13 @@ use crate::simd::Simd;
 
 const TWO: [u64; 5] = [2, 0, 0, 0, 0];
 
-/// The additions of a base multiple, one for each digit.
+/// The additions of a base multiple, one per digit.
 const ADDITIONS: usize = 2 * WINDOWS;
 
 /// X, Y, Z and T of a multiple of the base point: x = X/Z, y = Y/Z, x y = T/Z.
 ///
-/// A scalar as [`Secret`](super::Secret) prepares it is a multiple of 8 below 2^255, thus no multiple of eight times the
-/// point's order, and the result is never the neutral point.
+/// A scalar prepared by [`Secret`](super::Secret) is a multiple of 8 below 2^255. So it is not a multiple of eight
+/// times the point's order, and the result is never the neutral point.
 #[inline(always)]
 pub(super) fn base_multiple(token: Ifma, k: &[u8; 32]) -> [Simd; 5] {
     let digits = Digits::new(k);
@@ -58,17 +58,18 @@ impl Digits {
         Self(signed_digits(k))
     }
 
-    /// The multiple to add as the nth of 64: for the upper digit of each window, and after [`times16`] for the lower ones.
+    /// The multiple to add in the nth of 64 additions: first for the upper digits of all windows and, after
+    /// [`times16`], for the lower digits.
     #[inline(always)]
     fn multiple(&self, token: Ifma, nth: usize) -> Elements<Simd> {
         let (window, upper) = (nth % WINDOWS, (nth / WINDOWS) ^ 1);
-        // The compiler must not see that a mask has two values only: it would make a branch of it.
+        // Hide from the compiler that a mask has only two values, which it would turn into a branch.
         let digit = black_box(self.0[2 * window + upper].cast_unsigned());
         chosen(token, &TABLE[window], Simd::splat(token, digit))
     }
 }
 
-/// 64 digits from -8 to 8, the lowest first: their sum is the scalar below 2^255, of which each counts 16 times the one before.
+/// 64 digits from -8 to 8 in radix 16, lowest first, for a scalar below 2^255.
 #[inline(always)]
 fn signed_digits(k: &[u8; 32]) -> Zeroizing<[i64; ADDITIONS]> {
     let mut digits = Zeroizing::new([0; 64]);
@@ -81,7 +82,7 @@ fn signed_digits(k: &[u8; 32]) -> Zeroizing<[i64; ADDITIONS]> {
     digits
 }
 
-/// The multiple for a digit from -8 to 8, the same in each lane. Reads every entry.
+/// The multiple for a digit from -8 to 8, in each lane. Reads every entry.
 #[inline(always)]
 pub(super) fn chosen<L: Lanes>(token: L::Token, multiples: &[Entry; 8], digit: L) -> Elements<L> {
     let zero = L::splat(token, 0);
@@ -94,7 +95,7 @@ pub(super) fn chosen<L: Lanes>(token: L::Token, multiples: &[Entry; 8], digit: L
         let is_it = magnitude.equals(L::splat(token, number));
         chosen = five!(i => L::select(is_it, L::load(token, entry.0[i]), chosen[i]));
     }
-    // Minus (x, y) is (-x, y): the first two lanes change places, and the last one its sign.
+    // The opposite of (x, y) is (-x, y): swap the first two lanes, and negate the last one.
     let order = L::load(token, [0, 1, 2, 3]).xor(sign.and(L::load(token, [1, 1, 0, 0])));
     let positive = sign.equals(zero);
     Elements(five!(i => {
@@ -145,7 +146,8 @@ mod tests {
             k[31] &= 127;
             let digits = signed_digits(&k);
             prop_assert!(digits.iter().all(|digit| (-8..=8).contains(digit)));
-            // From the top, byte by byte; a prefix of signed digits is the bytes or one more.
+            // Combine the digits from the top, byte by byte; a prefix of the signed digits is the prefix of the bytes,
+            // or one more.
             let mut carry = 0;
             for i in (0..32).rev() {
                 let value = 256 * carry + 16 * digits[2 * i + 1] + digits[2 * i];

@@ -1,17 +1,17 @@
-//! The self-test before first use.
+//! The self-test before the first use.
 
 use super::{Secret, exchange, public, shared};
 use crate::{Failed, Ifma};
 
 const FAILED: Failed = Failed("X25519");
 
-/// The exchanges in the chain.
+/// The number of exchanges in the chain.
 const EXCHANGES: usize = 1000;
 
-/// The peer and the secret that the chain begins with.
+/// The initial peer and secret of the chain.
 const FIRST: ([u8; 32], [u8; 32]) = ([9; 32], [9; 32]);
 
-/// The last public key and shared secret of the chain, as AWS-LC computes them.
+/// The last public key and shared secret of the chain, computed by AWS-LC.
 const LAST: ([u8; 32], [u8; 32]) = (
     [
         0x50, 0xf1, 0xd2, 0xd5, 0x3a, 0x4a, 0xf2, 0x16, 0x95, 0x9c, 0x7d, 0xf4, 0x55, 0xd7, 0x5c, 0x92, 0x5c,
@@ -23,9 +23,9 @@ const LAST: ([u8; 32], [u8; 32]) = (
     ],
 );
 
-/// Runs a chain of 1000 exchanges, each with the results of the one before as secret and peer, and compares the last result
-/// with that of another implementation. Every tenth time, [`public`] and [`shared`] must agree, too. This takes about 15 ms of
-/// a Zen 5 core.
+/// Runs a chain of 1000 exchanges, each with the previous results as secret and peer, and compares the last result with
+/// that of another implementation. For every tenth exchange, [`public`] and [`shared`] must return the same results.
+/// This takes about 15 ms on a Zen 5 core.
 ///
 /// # Errors
 ///
@@ -48,7 +48,7 @@ mod tests {
 
     use super::{EXCHANGES, FIRST, LAST};
 
-    /// The expected result is another implementation's.
+    /// Checks the expected result with another implementation.
     #[test]
     fn the_chain_is_that_of_aws_lc() {
         let (mut peer, mut secret) = FIRST;

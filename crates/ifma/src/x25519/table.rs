@@ -1,12 +1,13 @@
-//! Multiples of the base point, computed by the compiler.
+//! Multiples of the base point, computed at compile time.
 
 use crate::field25519::{MASK, TWICE_P, limbs};
 use crate::lanes::five;
 
-/// Windows of eight bits: each pair of four-bit digits has one.
+/// Windows of eight bits, one for each pair of four-bit digits.
 pub(super) const WINDOWS: usize = 32;
 
-/// A point (x, y) of the Edwards curve as y - x, y + x, 2 and 2dxy: their first limbs, their second ones, and so on.
+/// A point (x, y) of the Edwards curve as y - x, y + x, 2 and 2dxy: the first limbs of all four, then the second ones,
+/// and so on.
 #[derive(Clone, Copy)]
 #[repr(align(32))]
 pub(super) struct Entry(pub(super) [[u64; 4]; 5]);
@@ -46,7 +47,8 @@ struct Point {
 
 const fn table() -> [[Entry; 8]; WINDOWS] {
     let points = multiples();
-    // One inversion for all (Montgomery's trick): the inverse of a product, times all factors but one, is that one's inverse.
+    // One inversion for all (Montgomery's trick): the inverse of a product, times all factors but one, is the inverse
+    // of that one.
     let mut products = [ONE; 8 * WINDOWS];
     let mut i = 1;
     while i < points.len() {
@@ -63,7 +65,7 @@ const fn table() -> [[Entry; 8]; WINDOWS] {
     table
 }
 
-/// The table's points, in its order.
+/// The table's points, in table order.
 const fn multiples() -> [Point; 8 * WINDOWS] {
     let mut first = Point { x: BASE_X, y: BASE_Y, z: ONE, t: product(&BASE_X, &BASE_Y) };
     let mut points = [first; 8 * WINDOWS];
@@ -76,7 +78,7 @@ const fn multiples() -> [Point; 8 * WINDOWS] {
             multiple += 1;
         }
         i += 8;
-        // From 8 times to 256 times.
+        // The first point of the next window: 256 times that of this window, by doubling 8 times.
         first = points[i - 1];
         let mut doubling = 0;
         while doubling < 5 {
@@ -105,7 +107,7 @@ const fn plus(p: &Point, q: &Point) -> Point {
     Point { x: product(&e, &f), y: product(&g, &h), z: product(&f, &g), t: product(&e, &h) }
 }
 
-/// a^(p - 2): the exponent's bits are ones but for bits 2 and 4.
+/// a^(p - 2): all bits of the exponent are ones except bits 2 and 4.
 const fn inverse(a: &[u64; 5]) -> [u64; 5] {
     let mut power = ONE;
     let mut bit = 255;
@@ -145,7 +147,7 @@ const fn product(a: &[u64; 5], b: &[u64; 5]) -> [u64; 5] {
     while i < 5 {
         let mut j = 0;
         while j < 5 {
-            // 2^255 is 19.
+            // 2^255 = 19 modulo p.
             let times = if i + j < 5 { 1 } else { 19 };
             wide[(i + j) % 5] += a[i] as u128 * (times * b[j]) as u128;
             j += 1;
@@ -155,7 +157,7 @@ const fn product(a: &[u64; 5], b: &[u64; 5]) -> [u64; 5] {
     carried(wide)
 }
 
-/// Limbs below 2^51, but the second, which is below 2^51 + 2^13.
+/// Limbs below 2^51, except the second, which is below 2^51 + 2^13.
 const fn carried(mut wide: [u128; 5]) -> [u64; 5] {
     let mut i = 0;
     while i < 4 {
@@ -176,7 +178,7 @@ mod tests {
 
     use super::{BASE_X, BASE_Y, D, TABLE};
 
-    /// Every entry, by the affine law of addition (RFC 8032, section 5.1.4) and big integers.
+    /// Tests every entry with the affine addition law (RFC 8032, section 5.1.4) and big integers.
     #[test]
     fn entries_are_the_base_points_multiples() {
         let base = (number(&BASE_X), number(&BASE_Y));

@@ -7,9 +7,9 @@ use std::net::{IpAddr, SocketAddr};
 /// A process that owns a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// Its process id.
+    /// The process ID.
     pub pid: u32,
-    /// Its name, from /proc/PID/comm.
+    /// The name, from /proc/PID/comm.
     pub name: String,
 }
 
@@ -24,18 +24,18 @@ pub(super) fn of(address: SocketAddr) -> Option<Owner> {
     holder(&inodes(address, Match::OrAll))
 }
 
-/// The process that listens on this very address: `None`: no process does; `Some(None)`: it is unknown.
+/// The process that listens on exactly this address. `None`: no process does; `Some(None)`: the process is unknown.
 pub(super) fn of_exactly(address: SocketAddr) -> Option<Option<Owner>> {
     let inodes = inodes(address, Match::Exact);
     (!inodes.is_empty()).then(|| holder(&inodes))
 }
 
-/// The addresses to look for.
+/// The addresses to match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Match {
-    /// The address alone.
+    /// Only the address.
     Exact,
-    /// Also all addresses with its port.
+    /// Also the wildcard addresses with the same port.
     OrAll,
 }
 

@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _}
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The file of a listening socket. Dropping this removes it, unless another process has replaced the file.
+/// The file of a listening socket. Dropping this value removes the file, unless another process has replaced it.
 #[derive(Debug)]
 pub(super) struct SocketFile {
     path: PathBuf,
@@ -18,8 +18,8 @@ pub(super) struct SocketFile {
     is_left: AtomicBool,
 }
 
-/// Binds a path with these permissions; clients cannot connect before listen(2). Replaces a stale socket
-/// file. Errors: another process listens on the path, another kind of file has it, or as bind(2).
+/// Binds a path with these permissions; clients cannot connect before listen(2). Replaces a stale socket file. Errors:
+/// another process listens on the path, a file of another kind exists there, or those of bind(2).
 pub(super) fn reserve(path: &Path, mode: u32) -> io::Result<(Socket, SocketFile)> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking().cloexec(), None)?;
     let address = SockAddr::unix(path)?;
@@ -43,7 +43,7 @@ fn clear(path: &Path, address: &SockAddr) -> io::Result<()> {
         Err(error) if error.raw_os_error() == Some(Errno::CONNREFUSED.raw_os_error()) => {
             fs::remove_file(path)
         }
-        // A process listens: it accepted the connection, or its queue is full.
+        // A process is listening: it accepted the connection, or its queue is full.
         Ok(()) => Err(io::ErrorKind::AddrInUse.into()),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(io::ErrorKind::AddrInUse.into()),
         Err(error) => Err(error),
@@ -61,8 +61,8 @@ impl SocketFile {
         (self.device, self.inode)
     }
 
-    /// Checks that the path still names this file. A process that starts at the same time removes a bound
-    /// socket as stale if it does not listen yet. Errors: the path names another file or none, though this
+    /// Checks that the path still names this file. Another process that starts at the same time may have removed the
+    /// bound socket as stale, since it did not listen yet. Errors: the path names another file or none, although this
     /// process owns the file.
     pub(super) fn check(&self) -> io::Result<()> {
         match self.is_left.load(Ordering::Relaxed) {
@@ -71,9 +71,9 @@ impl SocketFile {
         }
     }
 
-    /// Takes the file over from another process. Errors: it is gone, or the permissions cannot be set.
+    /// Takes the file over from another process. Errors: the file was removed, or the permissions cannot be set.
     pub(super) fn claim(&self, mode: u32) -> io::Result<()> {
-        // Do not change another file under the path, or the target of a link.
+        // Must not change another file under the path, or the target of a link.
         self.is_there()?;
         self.is_left.store(false, Ordering::Relaxed);
         fs::set_permissions(&self.path, fs::Permissions::from_mode(mode))
@@ -95,7 +95,7 @@ impl SocketFile {
         self.is_left.store(true, Ordering::Relaxed);
     }
 
-    /// Removes the path; queued connections stay.
+    /// Removes the path; queued connections remain.
     pub(super) fn remove(&self) {
         if self.is_left.load(Ordering::Relaxed) {
             return;

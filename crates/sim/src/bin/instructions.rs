@@ -1,6 +1,6 @@
-//! User-space instructions that the gateway spends per warm request and per connection: the production worker over the
-//! simulated network, counted by callgrind, so that a noisy machine yields the same counts. Cases: one route and ten
-//! thousand, one certificate and a thousand.
+//! Measures the user-space instructions that the gateway executes per warm request and per connection. The production
+//! worker runs over the simulated network, and callgrind counts, so a noisy machine yields the same counts. The cases
+//! include one and ten thousand routes, and one and a thousand certificates.
 //!
 //! `cargo run --release --bin instructions` compares with `instructions.csv`. It fails if a count rises by more than
 //! 2 %, or if many routes or certificates cost more than 10 % above one. `-- --bless` writes the file.
@@ -10,7 +10,7 @@
 use std::process::{Command, ExitCode};
 use weir_sim::Steady;
 
-/// One case, with the number of requests of the shorter of two runs. Their difference excludes one-time costs.
+/// One case. The difference between a shorter and a longer run excludes one-time costs.
 struct Cell {
     mode: &'static str,
     case: &'static str,
@@ -19,11 +19,11 @@ struct Cell {
 
 const MODES: [&str; 4] = ["h1c-h1c", "h1-h1c", "h1c-h1", "h1-h1"];
 const BYTES: [usize; 3] = [0, 1000, 65_536];
-/// By mode: a case with many entries, and the case with one that it must stay close to.
+/// Per mode: a case with many entries, and the case with one entry that it must stay close to.
 const MANY: [(&str, &str, &str); 2] =
     [("h1c-h1c", "routes-10000", "routes-1"), ("h1-h1c", "life-certs-1000", "life-certs-1")];
 const MOST_OF_ONE: f64 = 1.1;
-/// A larger rise needs a reason.
+/// A larger increase needs a reason.
 const TOLERANCE: f64 = 1.02;
 
 fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! `weir advise`: what to change in a TLS service, with the evidence.
+//! `weir advise`: recommended changes to a TLS service, with the evidence.
 
 mod measured;
 mod prove;
@@ -23,27 +23,28 @@ use weir_reactor::limits;
 use weir_report::model;
 use weir_report::text::flow;
 
-/// Say what to change in a TLS service: ranked findings with their numbers, or that nothing is worth changing.
+/// Advise on a TLS service: ranked findings with their numbers, or that no change is worthwhile.
 ///
-/// Give at least one of URL, --pid and --config; each adds facts. Or give the directory of a result of `weir run
-/// --profile`: each of its targets is judged by what was measured, and its report.html shows the advice. Or give the name
-/// of a target (`weir targets`): it is measured and profiled first. With a URL it probes the server, sends requests on
-/// single connections, waits up to 6.5 s for an idle one to close, and runs two short loads of 8 connections: kept ones,
-/// and a new one for each request. With --pid it looks at the process's sockets, threads and libraries, and samples
-/// its CPU with `perf`: under its own load if it has any, else under the second of those loads.
+/// Give at least one of URL, --pid and --config; each adds facts. Or give the result directory of `weir run --profile`:
+/// each target is judged by its measurements, and report.html shows the advice. Or give the name of a target (`weir
+/// targets`), which is measured and profiled first. With a URL, weir probes the server, sends requests on single
+/// connections, waits up to 6.5 s for an idle connection to close, and runs two short loads of 8 connections: one with
+/// keep-alive, one with a new connection per request. With --pid, it inspects the process's sockets, threads and
+/// libraries, and samples its CPU with `perf`: under the process's existing load if there is any, else under the second
+/// of those loads.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct AdviseArgs {
     /// The service, http[s]://HOST[:PORT][/PATH], the directory of a result, or the name of a target
     #[arg(value_name = "URL|DIR|TARGET", value_parser = subject)]
     subject: Option<Subject>,
-    /// Look at this process of the service and its descendants
+    /// Inspect this process of the service and its descendants
     #[arg(long, value_name = "PID")]
     pid: Option<u32>,
-    /// Read its configuration: nginx.conf or haproxy.cfg, with included files
+    /// Read the service's configuration: nginx.conf or haproxy.cfg, with included files
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Name changes in the words of weir, nginx, haproxy, node, java, go or generic [default: found out]
+    /// Name changes in the terms of weir, nginx, haproxy, node, java, go or generic [default: detected]
     #[arg(long, value_name = "NAME")]
     product: Option<Product>,
     /// Trusted CAs (PEM) [default: the system's]
@@ -52,14 +53,14 @@ pub(crate) struct AdviseArgs {
     /// Skip certificate verification
     #[arg(short = 'k', long)]
     insecure: bool,
-    /// Measured time of each load, and of the profile
+    /// Measured time of each load and of the profile
     #[arg(short, long, value_name = "TIME", default_value = "2s", value_parser = window)]
     duration: Duration,
     /// With a target: override a key of experiments/advise.toml, such as settings.keep_alive=own; may be repeated
     #[arg(long, value_name = "K=V")]
     set: Vec<String>,
-    /// With a result or a target: run an experiment for each finding that a setting of its target follows, and compare
-    /// what was saved with what was predicted
+    /// With a result or a target: run an experiment for each finding that a setting of its target can fix, and compare
+    /// measured with predicted savings
     #[arg(long)]
     prove: bool,
     /// Blocks of each of these experiments; a verdict needs ten
@@ -90,7 +91,7 @@ Exit codes:
 /// The experiment that measures a target.
 const EXPERIMENT: &str = "advise";
 
-/// What advice is on.
+/// The subject of the advice.
 #[derive(Clone, Debug)]
 enum Subject {
     Service(Target),
@@ -167,14 +168,14 @@ fn advise_on(directory: &Path, args: &AdviseArgs) -> Outcome {
     }
     text += &match kept {
         Ok(()) => format!("Report: {}\n", directory.join("report.html").display()),
-        // Advice is worth reading without its place in the report.
+        // The advice is useful even if the report cannot show it.
         Err(error) => format!("The report does not show it: {error}.\n"),
     };
     let targets = advised.iter().map(|one| &one.advice).collect();
     outputs::write(text, outputs, [outputs::json(&OfResult { schema: 1, targets, proofs: &proofs })?])
 }
 
-/// Adds the advice to the report of the result, with the proofs that it had.
+/// Adds the advice to the result's report. Findings without a new proof keep their earlier one.
 fn keep(results: &Results<Gateway>, advised: &[Advised], proofs: &[Proof]) -> Result<(), LabError> {
     let before = results.advised.iter().flat_map(|advised| &advised.findings);
     let all = advised.iter().flat_map(|one| one.advice.findings.iter().map(move |finding| (one, finding)));
@@ -228,7 +229,7 @@ fn subject(text: &str) -> Result<Subject, String> {
     }
 }
 
-/// Shorter ones have no median and few samples.
+/// Shorter windows have no median and few samples.
 fn window(text: &str) -> Result<Duration, String> {
     let range = Duration::from_millis(100)..=Duration::from_secs(3600);
     time(text).and_then(|time| match range.contains(&time) {

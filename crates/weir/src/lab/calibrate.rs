@@ -15,8 +15,8 @@ use weir_reactor::{cores, cores::Cores, limits};
 
 /// Measure the load engine's maximum rate on this machine, for weir load to check against.
 ///
-/// The engine runs against a null server, a separate process that answers everything with a canned response. A weir
-/// load run above 80 % of the ceiling of the closest cell is reported as limited by load.
+/// The engine runs against a null server, a separate process that sends a canned response to every request. A weir load
+/// run above 80 % of the ceiling of the closest cell is reported as limited by load.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CalibrateArgs {
@@ -46,7 +46,7 @@ Examples:
   weir calibrate --cores 3 --server-cores 0-1 -d 5s
   weir calibrate --quick --json -";
 
-/// Enough for a median; the spread shows how far to trust it.
+/// Enough for a median; the spread shows how reliable it is.
 const REPEATS: u32 = 3;
 
 pub(crate) fn run(args: CalibrateArgs) -> Outcome {
@@ -64,7 +64,7 @@ pub(crate) fn run(args: CalibrateArgs) -> Outcome {
         Some(file) => Failure::run(format!("--out: cannot write {}: {error}", file.display())),
         None => Failure::run(error),
     };
-    // Fail before measuring for a minute.
+    // Fail now rather than after a minute of measuring.
     out.as_deref().map_or(Ok(()), check_writable).map_err(unwritable)?;
     let stop = weir_load::stop_on_signals().map_err(Failure::run)?;
     let terminal = io::stderr().is_terminal();
@@ -102,7 +102,7 @@ fn settings(args: &CalibrateArgs) -> Result<Settings, Failure> {
     let server = args.server_cores.clone().unwrap_or_else(|| {
         let free: Vec<usize> =
             allowed.0.iter().filter(|core| !engine.0.contains(core)).take(2).copied().collect();
-        // On a single core both share it, and the ceilings are extrapolated.
+        // On a single core, engine and null server share it, and the ceilings are extrapolated.
         if free.is_empty() { engine.clone() } else { Cores(free) }
     });
     for (flag, cores) in [("--cores", &engine), ("--server-cores", &server)] {

@@ -10,8 +10,8 @@ use weir_lab::{compare, compare_levels};
 
 /// Compare two results of the same plan cell by cell, such as two releases or two TLS library versions.
 ///
-/// Unchanged targets and engines (same version and files) and cells without a gateway show how much the two sessions
-/// differ. If those moved, the others get no verdict.
+/// Unchanged targets and engines (same version and files) and cells without a gateway show the drift between the two
+/// sessions. If these moved, the others get no verdict.
 ///
 /// With LEVEL, A is one result, and its cells with the levels B and LEVEL are compared. Their runs share the blocks, so
 /// there is no drift between them.
@@ -67,12 +67,12 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
     policy.judge(&across.regressions())
 }
 
-/// A level in place of a result.
+/// Parses a level that is given instead of a second result.
 fn level_alone(b: &Path) -> Option<(&str, &str)> {
     b.to_str().filter(|_| !b.exists())?.split_once('=')
 }
 
-/// Two levels of a factor in one result.
+/// Compares two levels of a factor in one result.
 fn two_levels(args: &CompareArgs, level: &str) -> Outcome {
     let CompareArgs { a, b, changed, json, exports, policy, .. } = args;
     if !changed.is_empty() {

@@ -1,4 +1,4 @@
-//! `weir cost URL`: what TLS costs a service.
+//! `weir cost URL`: the cost of TLS for a service.
 
 use super::outputs;
 use crate::outcome::{Failure, Outcome};
@@ -11,21 +11,21 @@ use weir_lab::cost::{Question, cost};
 use weir_load::{Server, Target, meter, time};
 use weir_reactor::limits;
 
-/// Show what TLS costs a service, in five lines: handshakes, resumption and keep-alive against cleartext.
+/// Show the cost of TLS for a service in five lines: handshakes, resumption and keep-alive against cleartext.
 ///
-/// Probes the server, then sends GET requests in 5 rounds over new connections with full handshakes,
-/// new connections that resume, keep-alive, and both kinds in cleartext. Every status must be 200 to 299. An estimate,
-/// in about 30 seconds; a verdict takes an experiment (weir run).
+/// Probes the server, then sends GET requests in 5 rounds over new connections with full handshakes, new connections
+/// that resume, keep-alive connections, and new and keep-alive connections in cleartext. Every status must be 200 to
+/// 299. The result is an estimate, in about 30 seconds; a verdict needs an experiment (weir run).
 ///
 /// At most -c connections are open at once, with one request at a time on each. With the defaults, a service that
-/// answers in 5 ms gets at most 20000 requests, 3 of 5 on a new connection, and one that answers in 50 us
-/// gets two million. Before that, the probe opens at most 530 connections, one at a time, without a request.
+/// responds in 5 ms gets at most 20000 requests, 3 of 5 on a new connection, and one that responds in 50 us gets two
+/// million. Before that, the probe opens at most 530 connections, one at a time, without a request.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CostArgs {
     /// The service over TLS, https://HOST[:PORT][/PATH]
     url: Target,
-    /// The same service in cleartext [default: port 80 if it answers and URL is on port 443]; default path: URL's
+    /// The same service in cleartext [default: port 80 if it responds and URL is on port 443]; default path: URL's
     #[arg(long, value_name = "URL")]
     plain: Option<Target>,
     /// Account the CPU of this process of the service and its descendants; may be repeated
@@ -83,7 +83,7 @@ pub(crate) fn run(args: CostArgs) -> Outcome {
     }
 }
 
-/// The rounds share it, and a round must take longer than reading a process's accounts.
+/// The rounds share this time, and each must take longer than reading a process's CPU times.
 fn window(text: &str) -> Result<Duration, String> {
     let range = Duration::from_millis(250)..=Duration::from_secs(3600);
     time(text).and_then(|time| match range.contains(&time) {

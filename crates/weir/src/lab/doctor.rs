@@ -1,4 +1,4 @@
-//! `weir doctor`: what disturbs measurements on this machine.
+//! `weir doctor`: disturbances of measurements on this machine.
 
 use super::outputs;
 use crate::outcome::{Failure, Outcome};
@@ -6,7 +6,7 @@ use clap::Args;
 use std::path::PathBuf;
 use weir_doctor::{Level, examine, table};
 
-/// Report what disturbs measurements on this machine, and how to fix it.
+/// Report disturbances of measurements on this machine, and how to fix them.
 ///
 /// Samples the system for a second and changes nothing. `weir run` does the same before its first run and stores
 /// it with the result.

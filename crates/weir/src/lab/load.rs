@@ -49,7 +49,7 @@ Exit codes:
 pub(crate) fn run(arguments: Arguments) -> Outcome {
     limits::raise_open_files().map_err(Failure::run)?;
     let Arguments { load, json, csv, assertions, allow_invalid } = arguments;
-    // Fail before the run.
+    // Fail before the run, not after it.
     let outputs = [("--json", json.as_deref()), ("--csv", csv.as_deref())];
     outputs::check(&outputs)?;
     let files = load.files();

@@ -40,7 +40,7 @@ pub(crate) struct OriginArgs {
     http: Option<HttpVersions>,
     #[command(flatten)]
     parameters: Parameters,
-    /// Answer everything with a canned 200 of this many bytes, without parsing: weir calibrate's null server
+    /// Send a canned 200 of this many bytes for every request, without parsing: weir calibrate's null server
     #[arg(long, value_name = "BYTES")]
     null: Option<u64>,
 }

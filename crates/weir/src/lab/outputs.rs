@@ -45,7 +45,7 @@ Exit codes:
   3  --fail-on is undecided: too few valid runs
   4  --fail-on found what it names";
 
-/// Which findings fail a subcommand that ran to completion.
+/// The findings that fail a subcommand although it ran to completion.
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Exit code")]
 pub(crate) struct FailPolicy {
@@ -113,10 +113,10 @@ pub(crate) fn write<const N: usize>(
     written
 }
 
-/// A result as JSON with a final newline. What a peer wrote in it does not act on terminals.
+/// A result as JSON with a final newline. Escapes characters from a peer that a terminal would interpret.
 pub(crate) fn json(result: &impl Serialize) -> Result<String, Failure> {
     let text = serde_json::to_string_pretty(result).map_err(Failure::run)?;
-    // Outside of strings there is none but the ends of lines.
+    // Outside strings, line feeds are the only control characters.
     let is_hidden = |char| is_hidden(char) && char != '\n';
     let escaped = text.split_inclusive(is_hidden).map(|part| match part.chars().next_back() {
         Some(last) if is_hidden(last) => {
@@ -160,7 +160,7 @@ impl FailPolicy {
     }
 }
 
-/// The report lists the rest.
+/// The report lists the others.
 const MOST_LINES: usize = 8;
 
 fn unwritable(flag: &str, file: &Path, error: &io::Error) -> Failure {
@@ -175,7 +175,7 @@ fn is_standard(file: Option<&Path>) -> bool {
 mod tests {
     use super::*;
 
-    /// Regression test: a certificate's subject could turn the text around it on the terminal.
+    /// Regression test: a certificate's subject could reverse the direction of the text around it on the terminal.
     #[test]
     fn json_does_not_act_on_terminals() {
         let name = "CN=\u{202e}gro.elpmaxe\u{2069}\u{9b}2J\u{7f}\u{61c}, O=\u{fc}\n";

@@ -63,9 +63,9 @@ which is done for you.";
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum CallGraph {
-    /// Right for all code with unwind tables, at some cost
+    /// Accurate for all code with unwind tables, at some cost
     Dwarf,
-    /// Cheap; right for Go, a JVM with -XX:+PreserveFramePointer, and programs built with frame pointers
+    /// Cheap; accurate for Go, a JVM with -XX:+PreserveFramePointer, and programs built with frame pointers
     Fp,
 }
 
@@ -81,7 +81,7 @@ struct Output<'a> {
     difference: Option<&'a Difference>,
 }
 
-/// Samples and where they are from.
+/// Samples and their source.
 struct Sampled {
     title: String,
     headline: String,

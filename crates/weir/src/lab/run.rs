@@ -108,7 +108,7 @@ struct ExperimentArgs {
 }
 
 impl ExperimentArgs {
-    /// With the experiment read from a file.
+    /// The options for an experiment in this file.
     fn options(self, file: PathBuf) -> Result<RunOptions, Failure> {
         let options = RunOptions { file, blocks: self.blocks, quick: self.quick, ..RunOptions::default() };
         chosen(options, &self.only, &self.set)
@@ -144,7 +144,8 @@ pub(crate) fn plan(args: PlanArgs) -> Outcome {
 
 /// Runs an experiment; also used by `weir stacks run`.
 pub(crate) fn run_experiment(options: &RunOptions, results: &ResultArgs) -> Outcome {
-    // For the processes it starts: Weir raises its own limit, and rivals must not run out of files where Weir does not.
+    // For the processes it starts: Weir raises its own limit, and competitors must not run out of files where Weir does
+    // not.
     limits::raise_open_files().map_err(Failure::run)?;
     let outcome = weir_lab::run(options)?;
     say(&outcome.text)?;

@@ -72,8 +72,8 @@ struct StacksRunArgs {
 struct ExperimentArgs {
     #[arg(help = experiment_help() + " [default: stacks-handshakes; with --continue: the stored one]")]
     file: Option<PathBuf>,
-    /// Only cells with these levels, such as engine=go,version=1.3; repeat a key for alternatives. The A/A pair runs
-    /// beside the engines you name, to show the noise floor; name=go instead of engine=go leaves it out
+    /// Only cells with these levels, such as engine=go,version=1.3; repeat a key for alternatives. With engine=go, the
+    /// A/A pair also runs, to show the noise floor; name=go leaves it out
     #[arg(long, alias = "filter", value_name = "K=V,K=V")]
     only: Vec<String>,
     /// Smoke test: apply the file's [quick] table

@@ -1,4 +1,4 @@
-//! `weir studies`: the studies' statements with their verdicts.
+//! `weir studies`: the statements of the studies, with verdicts.
 
 use super::outputs;
 use crate::outcome::{Failure, Outcome, say};
@@ -10,7 +10,7 @@ use weir_lab::studies::{STUDIES, Study, chosen, keep, markdown, statements, term
 use weir_lab::{LabError, RunOptions};
 use weir_reactor::limits;
 
-/// List every statement of the four studies with its claim, what was measured about it, and the verdict.
+/// List every statement of the four studies with its claim, the measurements and the verdict.
 ///
 /// The verdicts come from docs/studies in the current directory, or else from the program. Result directories given as
 /// arguments replace them, claim by claim.
@@ -111,12 +111,12 @@ fn list(args: &ListArgs) -> Outcome {
 /// An experiment that cannot run does not stop the others.
 fn measure(args: &RunArgs) -> Outcome {
     let RunArgs { study, quick, out, no_install } = args;
-    // As `weir run`.
+    // As `weir run` does, for the processes it starts.
     limits::raise_open_files().map_err(Failure::run)?;
     let (mut results, mut failed) = (Vec::new(), Vec::new());
     let names = study.experiments()?;
     let place = |name: &str| out.as_ref().map(|out| out.join(name));
-    // Before hours of measuring.
+    // Fail before hours of measuring.
     names.iter().filter_map(|name| place(name)).try_for_each(|place| Store::check_vacant(&place))?;
     for name in names {
         let (out, install) = (place(name), Some(!no_install));
@@ -133,7 +133,7 @@ fn measure(args: &RunArgs) -> Outcome {
             }
         }
     }
-    // A result whose cells all failed has no verdict to add.
+    // A result whose cells all failed adds no verdict.
     results.retain(|result| statements(&[result]).is_ok());
     let mut own = statements(&results)?;
     own.retain(|statement| statement.claim.source == study.source);

@@ -1,4 +1,4 @@
-//! `weir targets`: the gateways under test: list, install, check.
+//! `weir targets`: list, install and check the gateways under test.
 
 use crate::outcome::{Failure, Outcome, say};
 use clap::{Args, Subcommand};
@@ -53,7 +53,7 @@ struct InstallArgs {
 #[derive(Args, Debug)]
 #[command(after_help = CHECK_EXAMPLES)]
 struct CheckArgs {
-    /// Targets to check [default: all that are installed]
+    /// Targets to check [default: all installed]
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     #[command(flatten)]

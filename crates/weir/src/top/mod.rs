@@ -14,7 +14,7 @@ use std::time::Duration;
 use terminal::Terminal;
 use weir_transport::Place;
 
-/// Show what a running gateway does: rates, responses, servers, early ends.
+/// Show the activity of a running gateway: rates, responses, servers, early ends.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &TopArgs) -> Outcome {
     watch(args, &mut gateway, first, terminal.as_ref())
 }
 
-/// Refreshes until a key or a signal ends it, or the reader of stdout is gone. It survives a restart of the gateway.
+/// Refreshes until a key, a signal or a closed stdout ends it. Survives a restart of the gateway.
 fn watch(args: &TopArgs, gateway: &mut Gateway<'_>, first: Sample, terminal: Option<&Terminal>) -> Outcome {
     let (mut before, mut now) = (first.clone(), first);
     loop {
@@ -72,7 +72,7 @@ fn watch(args: &TopArgs, gateway: &mut Gateway<'_>, first: Sample, terminal: Opt
     }
 }
 
-/// An admin address as people write it.
+/// Parses an admin address: `HOST:PORT`, a URL, or `unix:PATH`.
 fn place(text: &str) -> Result<Place, String> {
     let place: Place = match text {
         _ if text.starts_with("unix:") || text.contains("://") => text.parse()?,

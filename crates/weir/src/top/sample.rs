@@ -12,8 +12,8 @@ use weir_http::Method;
 use weir_http1::{BodyDecoder, Limits, Parse, ResponseHead};
 use weir_transport::{Address, Place};
 
-/// A gateway, and the connection to it. It persists: a process that drains keeps its connections when the next one has the
-/// address.
+/// A gateway and the persistent connection to it. A draining process keeps its connections after its successor has
+/// taken over the address.
 #[derive(Debug)]
 pub(super) struct Gateway<'a> {
     admin: &'a Place,
@@ -34,10 +34,10 @@ impl<'a> Gateway<'a> {
         Self { admin, stream: None }
     }
 
-    /// Its state. Errors: in words.
+    /// The gateway's state. Errors: a message.
     pub(super) fn sample(&mut self) -> Result<Sample, String> {
         let body = match self.stream.take() {
-            // It may have closed the connection since.
+            // The gateway may have closed the connection since the last request.
             Some(stream) => self.ask(stream).or_else(|_| self.connect().and_then(|stream| self.ask(stream))),
             None => self.connect().and_then(|stream| self.ask(stream)),
         }?;
@@ -59,7 +59,7 @@ impl<'a> Gateway<'a> {
         connect().map_err(|error| format!("{error}; add an [admin] table to the configuration"))
     }
 
-    /// The body of its response; the connection is kept if it persists.
+    /// Sends a request and returns the response body. Keeps the connection if it is persistent.
     fn ask(&mut self, stream: Socket) -> Result<Vec<u8>, String> {
         let (head, body) = exchange(&stream, &self.admin.authority()).map_err(|error| error.to_string())?;
         if head.persistent {
@@ -73,35 +73,35 @@ impl<'a> Gateway<'a> {
 }
 
 impl Sample {
-    /// `None`: it is not the state of a gateway.
+    /// `None`: the JSON is not the state of a gateway.
     pub(super) fn new(at: Instant, mut state: Value) -> Option<Self> {
         let servers = serde_json::from_value(state.get_mut("servers")?.take()).ok()?;
         Some(Self { at, state, servers })
     }
 
-    /// A metric without labels; 0 if the gateway does not have it.
+    /// A metric without labels; 0 if the gateway does not report it.
     pub(super) fn count(&self, metric: &Row) -> f64 {
         number(self.of(metric))
     }
 
-    /// A count of a list, by its index.
+    /// The count at this index of a list.
     pub(super) fn at(&self, metric: &Row, index: usize) -> f64 {
         number(self.of(metric).and_then(|list| list.get(index)))
     }
 
-    /// A count of a list of names and counts.
+    /// The count with this name in a list of names and counts.
     pub(super) fn named(&self, metric: &Row, name: &str) -> f64 {
         let mut pairs = self.of(metric).and_then(Value::as_array).into_iter().flatten();
         number(pairs.find(|pair| pair[0] == name).map(|pair| &pair[1]))
     }
 
-    /// The names of such a list.
+    /// The names in a list of names and counts.
     pub(super) fn names(&self, metric: &Row) -> impl Iterator<Item = &str> {
         let pairs = self.of(metric).and_then(Value::as_array).into_iter().flatten();
         pairs.filter_map(|pair| pair[0].as_str())
     }
 
-    /// The same server as `other` is one of another sample.
+    /// The server of this sample that is the same as `other` of another sample.
     pub(super) fn same_server(&self, other: &ServerReport) -> Option<&ServerReport> {
         let is_same =
             |server: &&ServerReport| (&server.service, &server.server) == (&other.service, &other.server);
@@ -153,8 +153,8 @@ fn exchange(stream: &Socket, host: &str) -> io::Result<(ResponseHead, Vec<u8>)> 
 
 const STRANGER: &str = "expected the admin address of a gateway";
 
-/// A gateway responds within a second.
+/// A gateway normally responds within a second.
 const WITHIN: Duration = Duration::from_secs(3);
 
-/// The state of thousands of servers.
+/// Enough for the state of thousands of servers.
 const LARGEST: usize = 16 << 20;

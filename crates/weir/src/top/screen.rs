@@ -1,4 +1,4 @@
-//! What `weir top` shows: two samples as rates, on a screen of any size.
+//! The output of `weir top`: the rates between two samples, for a screen of any size.
 
 use super::sample::Sample;
 use serde_json::Value;
@@ -19,17 +19,17 @@ impl Size {
     pub(super) const UNLIMITED: Self = Self { columns: usize::MAX, rows: usize::MAX };
 }
 
-/// What is shown.
+/// The displayed data.
 pub(super) struct View<'a> {
     pub admin: &'a Place,
     pub before: &'a Sample,
     pub now: &'a Sample,
-    /// Why the gateway does not respond; then the samples are its last.
+    /// The reason why the gateway does not respond. The samples are then the last ones received.
     pub lost: Option<&'a str>,
 }
 
 impl View<'_> {
-    /// Its lines, cut to the size. What does not fit are servers, never the head.
+    /// The text, cut to `size`. Drops rows of servers, never the head.
     pub(super) fn draw(&self, size: Size) -> String {
         let mut lines = self.head();
         lines.push(String::new());
@@ -54,7 +54,7 @@ impl View<'_> {
         let state = match lost {
             Some(why) => format!("  NO RESPONSE: {why}"),
             None if now.state["draining"] == Value::Bool(true) => ", draining".to_owned(),
-            // Counts of a process do not fall.
+            // A process's counts never fall.
             None if now.count(&ROWS.connections) < before.count(&ROWS.connections) => {
                 ", restarted".to_owned()
             }
@@ -84,7 +84,7 @@ impl View<'_> {
         ]
     }
 
-    /// `name rate, name rate` of a list of names and counts, without those that did not change.
+    /// `name rate, name rate` for the changed entries in a list of names and counts.
     fn rates(&self, list: &Row, seconds: f64) -> String {
         let Self { before, now, .. } = self;
         let rates =
@@ -95,7 +95,7 @@ impl View<'_> {
     }
 
     fn servers(&self, columns: usize) -> Vec<String> {
-        // Both names share what numbers leave.
+        // The two names share the columns that the numbers leave.
         let names = columns.saturating_sub(NUMBERS).max(20);
         let widest = |name: fn(&ServerReport) -> &String, least: usize| {
             let names = self.now.servers.iter().map(name);
@@ -110,7 +110,7 @@ impl View<'_> {
         }
         let row = |[name, place, state, weight, requests, failed, in_flight, idle]: [&str; 8]| {
             let mut line = String::new();
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = write!(
                 line,
                 "{:<service$} {:<server$} {state:<8} {weight:>6} {requests:>7} {failed:>6} {in_flight:>7} {idle:>5}",
@@ -151,18 +151,18 @@ impl View<'_> {
     }
 }
 
-/// The columns of a row but for its two names.
+/// The columns of a row except for its two names.
 const NUMBERS: usize = 1 + 1 + 8 + 1 + 6 + 1 + 7 + 1 + 6 + 1 + 7 + 1 + 5;
 
-/// Which part of a text that is too long.
+/// The part of an overlong text to keep.
 #[derive(Clone, Copy)]
 enum Keep {
     Begin,
-    /// A server's port is at its end.
+    /// Both ends: the end of a server's name contains its port.
     Ends,
 }
 
-/// A text in this number of columns.
+/// Shortens a text to this number of columns.
 fn elided(text: &str, columns: usize, keep: Keep) -> String {
     let count = text.chars().count();
     if count <= columns {
@@ -177,7 +177,7 @@ fn elided(text: &str, columns: usize, keep: Keep) -> String {
     begin.chain(['…'].into_iter().take(columns)).chain(text.chars().skip(count - tail)).collect()
 }
 
-/// With a replacement of one column for each character that a terminal acts on.
+/// Replaces each character that a terminal would interpret by one of one column.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if is_hidden(c) { '\u{fffd}' } else { c }).collect()
 }

@@ -1,4 +1,4 @@
-//! The terminal of `weir top`: a screen of its own, whose keys come one by one.
+//! The terminal of `weir top`: an alternate screen, and keys without waiting for Enter.
 
 use super::screen::Size;
 use crate::outcome::{Outcome, say};
@@ -11,21 +11,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// It is as before once this is dropped.
+/// Dropping this restores the terminal.
 pub(super) struct Terminal {
-    /// How its input was; `None`: stdin is no terminal.
+    /// The former settings of the input; `None`: stdin is not a terminal.
     before: Option<Termios>,
-    /// A signal ends this.
+    /// Set by a signal.
     is_ended: Arc<AtomicBool>,
 }
 
 impl Terminal {
-    /// `None`: it takes no commands.
+    /// `None`: the terminal cannot be set up.
     pub(super) fn enter() -> Option<Self> {
         let before = isatty(stdin()).then(|| tcgetattr(stdin()).ok()).flatten();
         if let Some(before) = &before {
             let mut keys = before.clone();
-            // Ctrl-C comes as a key, too, so that the terminal is left as it was.
+            // Read Ctrl-C as a key, too, so that the terminal is restored on exit.
             keys.local_modes -= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
             tcsetattr(stdin(), OptionalActions::Now, &keys).ok()?;
         }
@@ -33,15 +33,15 @@ impl Terminal {
         for signal in [SIGTERM, SIGHUP] {
             signal_hook::flag::register(signal, Arc::clone(&terminal.is_ended)).ok()?;
         }
-        // The other screen, without a cursor.
+        // Switch to the alternate screen, and hide the cursor.
         say(format_args!("\x1b[?1049h\x1b[?25l")).ok()?;
         Some(terminal)
     }
 
-    /// What there is room for now.
+    /// The current size.
     pub(super) fn size(&self) -> Size {
         match tcgetwinsize(stdout()) {
-            // One row less: the last line has an end.
+            // One row less, since the text ends with a line feed.
             Ok(size) if size.ws_col > 0 && size.ws_row > 1 => {
                 Size { columns: size.ws_col.into(), rows: usize::from(size.ws_row) - 1 }
             }
@@ -49,13 +49,13 @@ impl Terminal {
         }
     }
 
-    /// Shows it in place of the last screen. Errors: the reader of stdout is gone.
+    /// Replaces the displayed text. Errors: the reader of stdout has closed it.
     pub(super) fn show(&self, text: &str) -> Outcome {
-        // Line by line, each cleared behind its end, and all below: nothing flickers.
+        // Clear the remainder of each line, and the rows below the last, instead of the whole screen, to avoid flicker.
         say(format_args!("\x1b[H{}\x1b[J", text.replace('\n', "\x1b[K\n")))
     }
 
-    /// Waits for this time; true: a key or a signal says that this is the end.
+    /// Waits for this time; true: a key or a signal requests the end.
     pub(super) fn is_quit_within(&self, time: Duration) -> bool {
         let until = Instant::now() + time;
         loop {
@@ -80,7 +80,7 @@ impl Terminal {
                         Ok(_) | Err(_) => {}
                     }
                 }
-                // A signal, such as of a window that has another size.
+                // A signal interrupted the wait, for example when the window size changed.
                 Err(_) => {}
             }
         }

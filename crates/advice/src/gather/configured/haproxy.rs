@@ -20,7 +20,7 @@ pub(super) fn add(facts: &mut Facts, sections: &[Section]) {
     }
 }
 
-/// Each server with TLS to a name, without SNI. A health check's own is not that of requests.
+/// Counts servers that are named, use TLS and get no SNI. The SNI of health checks does not apply to requests.
 fn server_names(facts: &mut Facts, sections: &[Section]) {
     let mut nameless = Vec::new();
     for section in sections {

@@ -5,13 +5,13 @@ use crate::config::place;
 use crate::fact::Facts;
 use weir_syntax::nginx::{Directive, Scope};
 
-/// The version whose upstreams are kept alive without a directive, over HTTP/1.1.
+/// The first version that keeps upstream connections alive by default, over HTTP/1.1.
 const KEEPS_UPSTREAMS: [u32; 3] = [1, 29, 7];
 
-/// Whether the arguments of a directive are a fault.
+/// Whether a directive's arguments are a fault.
 type IsFault = fn(&[String]) -> bool;
 
-/// The directives whose faults are counted, by the name of the fact.
+/// The directives whose faults are counted, with the fact's name.
 const COUNTED: [(&str, &str, IsFault); 4] = [
     (
         "config.unshared_session_caches",
@@ -69,7 +69,8 @@ pub(super) fn add(facts: &mut Facts, directives: &[Directive]) {
     server_names(facts, &all);
 }
 
-/// Each `proxy_pass` to TLS without a server name: nginx sends one only if asked to. An address has none to send.
+/// Counts uses of `proxy_pass` with TLS and without SNI, which nginx sends only if configured. An IP address needs
+/// none.
 fn server_names(facts: &mut Facts, all: &[(Scope<'_>, &Directive)]) {
     let is_nameless = |(scope, directive): &&(Scope<'_>, &Directive)| {
         let Some(rest) = directive.arg().strip_prefix("https://") else { return false };
@@ -85,7 +86,7 @@ fn is_off(args: &[String]) -> bool {
     args.first().is_some_and(|first| first == "off")
 }
 
-/// Each access log that is written with a system call per request. Without a directive nginx writes one.
+/// Counts access logs that are written with a system call per request. nginx writes such a log by default.
 fn logs(facts: &mut Facts, http: &Directive) {
     let walked = walk(&Scope::new(http.block()));
     let logs: Vec<&Directive> =
@@ -106,7 +107,7 @@ fn logs(facts: &mut Facts, http: &Directive) {
     }
 }
 
-/// Whether the connections of a `proxy_pass` are kept.
+/// Adds whether the upstream connections of a `proxy_pass` are kept alive.
 fn upstream<'a>(
     facts: &mut Facts,
     group: impl Fn(&str) -> Option<&'a Directive>,
@@ -116,7 +117,7 @@ fn upstream<'a>(
 ) {
     let Some((_, rest)) = url.split_once("://") else { return };
     let name = rest.split(['/', ':']).next().unwrap_or_default();
-    // Variables are resolved per request.
+    // nginx resolves variables per request.
     if name.contains('$') || name == "unix" {
         return;
     }

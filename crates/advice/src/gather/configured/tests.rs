@@ -19,7 +19,7 @@ fn found(facts: &Facts, product: Product) -> Vec<String> {
     findings(&Rules::built_in(), facts, product, None).into_iter().map(|finding| finding.id).collect()
 }
 
-/// A well-configured nginx, with these lines instead of those that start alike.
+/// A well-configured nginx. Each of these lines replaces the line with the same beginning.
 fn nginx(changed: &[&str]) -> String {
     let lines = [
         "worker_processes auto;",

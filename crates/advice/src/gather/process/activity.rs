@@ -7,10 +7,10 @@ use weir_doctor::proc::{Stat, thread_times, threads};
 /// The CPU time of processes and threads from one instant to another, in seconds.
 #[derive(Clone, Debug)]
 pub(crate) struct Activity {
-    /// With threads that have ended.
+    /// Including threads that have exited.
     processes: BTreeMap<u32, f64>,
     threads: BTreeMap<u32, f64>,
-    /// The time for which threads were ready to run and had no core.
+    /// The time for which threads were runnable without a core.
     queued: BTreeMap<u32, f64>,
     at: Instant,
     time: Duration,
@@ -29,7 +29,7 @@ impl Activity {
         Self { processes, threads, queued, at: Instant::now(), time: Duration::ZERO }
     }
 
-    /// What was used since [`Activity::begin`].
+    /// The CPU time since [`Activity::begin`].
     pub(crate) fn end(&self, pids: &[u32]) -> Self {
         let mut now = Self::begin(pids);
         now.time = self.at.elapsed();
@@ -45,7 +45,7 @@ impl Activity {
         now
     }
 
-    /// Its length in seconds.
+    /// The length of the period in seconds.
     pub(crate) fn seconds(&self) -> f64 {
         self.time.as_secs_f64()
     }
@@ -60,22 +60,22 @@ impl Activity {
         self.cpu_seconds() / self.seconds().max(1e-9)
     }
 
-    /// The busiest thread's share of a core.
+    /// The CPU time of the busiest thread, as a share of a core.
     pub(crate) fn busiest_thread(&self) -> f64 {
         most(&self.threads) / self.seconds().max(1e-9)
     }
 
-    /// The share of the time for which the thread that waited most for a core did so.
+    /// The maximum share of the time for which a thread was runnable without a core.
     pub(crate) fn most_queued(&self) -> f64 {
         most(&self.queued) / self.seconds().max(1e-9)
     }
 
-    /// Threads that used at least this part of the busiest one's CPU.
+    /// The number of threads that used at least this share of the busiest one's CPU time.
     pub(crate) fn threads(&self, part: f64) -> usize {
         busy(&self.threads, part)
     }
 
-    /// Processes that used at least this part of the busiest one's CPU.
+    /// The number of processes that used at least this share of the busiest one's CPU time.
     pub(crate) fn processes(&self, part: f64) -> usize {
         busy(&self.processes, part)
     }

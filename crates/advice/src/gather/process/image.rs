@@ -1,4 +1,4 @@
-//! The files that a process runs: which libraries, of which versions.
+//! The files that a process has mapped: libraries and their versions.
 
 use memchr::memmem::Finder;
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ pub(super) struct Image {
     files: Vec<String>,
 }
 
-/// The longest piece searched for.
+/// The maximum length of a text to search for.
 const OVERLAP: usize = 64;
 
 impl Image {
@@ -25,9 +25,9 @@ impl Image {
         Self { pid, files }
     }
 
-    /// Its OpenSSL's version, such as `3.0.19`, from a shared library or the program itself.
+    /// The version of its OpenSSL, such as `3.0.19`, from a shared library or the program itself.
     pub(super) fn openssl(&self) -> Option<String> {
-        // A program that uses the shared library may contain the version it was built with.
+        // Libraries first: a program that uses the shared library may contain the version it was built with.
         self.files.iter().rev().find_map(|file| find(&self.open(file)?, b"OpenSSL ", openssl_version))
     }
 
@@ -38,12 +38,12 @@ impl Image {
 
     /// The flags that a Go program was compiled with, such as `all=-N -l`.
     pub(super) fn go_flags(&self) -> Option<String> {
-        // A line of its build information; quoted if it has spaces.
+        // A line of the build information; quoted if it contains spaces.
         let flags = |text: &str| (!text.is_empty()).then(|| text.trim_matches('"').to_owned());
         find(&self.open(self.files.first()?)?, b"build\t-gcflags=", flags)
     }
 
-    /// In the process's own root, as in a container.
+    /// Opens a file in the process's root directory, which may be that of a container.
     fn open(&self, file: &str) -> Option<File> {
         match file.starts_with("/proc/") {
             true => File::open(file).ok(),
@@ -52,7 +52,7 @@ impl Image {
     }
 }
 
-/// The file of a line of /proc/PID/maps.
+/// The file in a line of /proc/PID/maps.
 fn file(line: &str) -> Option<&str> {
     Some(&line[line.find('/')?..])
 }
@@ -62,7 +62,7 @@ fn is_crypto(file: &str) -> bool {
     name.starts_with("libcrypto.so") || name.starts_with("libcrypto-")
 }
 
-/// The first text after `start` that `read` accepts.
+/// The first value after `start` that `read` can parse.
 fn find(mut file: &File, start: &[u8], read: impl Fn(&str) -> Option<String>) -> Option<String> {
     let finder = Finder::new(start);
     let mut buffer = vec![0; 1 << 20];
@@ -81,14 +81,14 @@ fn find(mut file: &File, start: &[u8], read: impl Fn(&str) -> Option<String>) ->
         if length == 0 {
             return None;
         }
-        // What is cut off here is found with the next piece.
+        // Keep the end: it may be the beginning of a match.
         kept = end.min(2 * OVERLAP);
         buffer.copy_within(end - kept..end, 0);
     }
 }
 
-/// With the date that a release's own version string has: `3.0.19 27 Jan 2026`. Messages and compatible libraries,
-/// such as BoringSSL, name OpenSSL without it.
+/// Parses a version followed by a date, as in a release's own version string: `3.0.19 27 Jan 2026`. Messages, and
+/// compatible libraries such as BoringSSL, mention OpenSSL without a date.
 fn openssl_version(text: &str) -> Option<String> {
     let (version, rest) = version(text)?;
     let mut words = rest.split_whitespace();
@@ -96,7 +96,7 @@ fn openssl_version(text: &str) -> Option<String> {
     (day && words.next()?.len() == 3 && words.next()?.parse::<u16>().is_ok()).then_some(version)
 }
 
-/// `X.Y.Z` with an optional suffix such as `a`, and what follows.
+/// Splits off a version `X.Y.Z` with an optional suffix such as `a`.
 fn version(text: &str) -> Option<(String, &str)> {
     let end = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '.').unwrap_or(text.len());
     let (version, rest) = text.split_at(end);

@@ -1,4 +1,4 @@
-//! Advice on the targets of a stored result: what was measured of each, and where its CPU time went.
+//! Advice on the targets of a stored result, from their measurements and CPU profiles.
 
 use crate::outcome::Failure;
 use std::path::Path;
@@ -20,7 +20,8 @@ pub(super) fn read(directory: &Path) -> Result<Results<Gateway>, Failure> {
     Ok(Results::<Gateway>::read(directory)?)
 }
 
-/// Advice on each cell with a valid run, except the second of an A/A pair; and a line on each other cell.
+/// Advises on each cell with a valid run, except the second of an A/A pair. Also returns the reason for each cell
+/// without a valid run.
 pub(super) fn advise(results: &Results<Gateway>) -> (Vec<Advised>, Vec<String>) {
     let (mut advised, mut unjudged) = (Vec::new(), Vec::new());
     for cell in results.plan.cells.iter().filter(|cell| !cell.is_again()) {
@@ -74,7 +75,7 @@ fn subject(cell: &Cell) -> String {
     cell.name.clone() + &mode
 }
 
-/// By the program that was started.
+/// Identified by the executable that was started.
 fn product(results: &Results<Gateway>, cell: &Cell) -> Product {
     let runs = results.runs.iter().filter(|run| run.run.cell == *cell);
     let mut targets = runs.flat_map(|run| &run.seen.observation.processes).filter(|one| one.role == "target");
@@ -82,7 +83,7 @@ fn product(results: &Results<Gateway>, cell: &Cell) -> Product {
     program.map_or(Product::Generic, |name| Product::of_program(&name.to_string_lossy()))
 }
 
-/// What the origin counted, per request.
+/// Adds the origin's counts per request.
 fn add_values(facts: &mut Facts, results: &Results<Gateway>, cell: &Cell) {
     let Some(found) = results.summary.cell(cell) else { return };
     let source = format!("{} of {cell}", weir_load::plural(u64::from(found.blocks), "block"));
@@ -97,7 +98,7 @@ fn add_values(facts: &mut Facts, results: &Results<Gateway>, cell: &Cell) {
     facts.add_known("upstream.resumed_share", resumed, &source);
 }
 
-/// What the load engine saw on the client side.
+/// Adds the load engine's observations on the client side.
 fn add_load(facts: &mut Facts, results: &Results<Gateway>, cell: &Cell) {
     let of_cell = results.runs.iter().filter(|run| run.run.cell == *cell && run.validity.is_valid());
     let Some(load) = of_cell.filter_map(|run| run.seen.observation.load.as_ref()).next_back() else { return };

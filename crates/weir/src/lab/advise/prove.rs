@@ -1,4 +1,4 @@
-//! Proofs: findings of a result, each turned into an experiment of its own, and what became of the predictions.
+//! Proofs: for each finding of a result, an experiment that checks the predicted saving.
 
 use super::measured::Advised;
 use crate::outcome::Failure;
@@ -17,27 +17,27 @@ use weir_lab::stats::verdict::{Ratio, Verdict};
 use weir_report::model::{self, Accuracy};
 use weir_report::text::percent_range;
 
-/// What an experiment said of a finding.
+/// The outcome of an experiment on a finding.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Proof {
     /// The rule.
     rule: String,
     /// The target with its settings.
     subject: String,
-    /// The cell; the same target may be in several.
+    /// The cell; several cells may have the same target.
     #[serde(default)]
     cell: String,
     /// `keep_alive: off -> own`.
     change: String,
-    /// The share of CPU time that the profile predicted to be saved, 0 to 1.
+    /// The predicted saving as a share of CPU time, 0 to 1.
     predicted: Option<[f64; 2]>,
-    /// CPU per request after over before, in words.
+    /// CPU per request after the change over before, as text.
     ratio: String,
-    /// The interval of the share that was saved.
+    /// The confidence interval of the measured saving.
     saved: Option<[f64; 2]>,
     /// The outcome.
     outcome: Outcome,
-    /// Where the experiment is.
+    /// The result directory of the experiment.
     directory: PathBuf,
 }
 
@@ -45,11 +45,11 @@ pub(super) struct Proof {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Outcome {
-    /// CPU per request went down.
+    /// CPU per request fell.
     Proved,
-    /// It did not change, or too little to tell.
+    /// CPU per request did not change significantly.
     NotProved,
-    /// It went up.
+    /// CPU per request rose.
     Contradicted,
 }
 
@@ -63,7 +63,7 @@ impl Outcome {
     }
 }
 
-/// Runs an experiment for each finding that a setting of its target follows; stores each under `proofs`.
+/// Runs an experiment for each finding that a setting of its target can fix; stores each under `proofs`.
 pub(super) fn prove(
     results: &Results<Gateway>,
     advised: &[Advised],
@@ -111,18 +111,18 @@ fn outcome(ratio: &Ratio) -> Outcome {
 }
 
 impl Proof {
-    /// Whether it is of this rule in this cell.
+    /// Whether this proof is for this rule in this cell.
     pub(super) fn is_of(&self, cell: &str, rule: &str) -> bool {
         self.cell == cell && self.rule == rule
     }
 
-    /// As the report shows it.
+    /// The proof in the report's model.
     pub(super) fn shown(&self) -> model::Proof {
         let outcome = self.outcome.name().to_owned();
         model::Proof { outcome, ratio: self.ratio.clone(), saved: self.saved }
     }
 
-    /// A sentence on it.
+    /// The proof as a sentence.
     pub(super) fn words(&self) -> String {
         let Self { subject, change, ratio, directory, .. } = self;
         let outcome = self.outcome.name();
@@ -151,7 +151,7 @@ impl Proof {
     }
 }
 
-/// How the predictions of each rule fared on this machine so far.
+/// The accuracy of each rule's predictions so far on this machine.
 pub(super) fn accuracy() -> Vec<Accuracy> {
     let text = file().and_then(|file| fs::read_to_string(file).ok()).unwrap_or_default();
     let mut rules: BTreeMap<String, Accuracy> = BTreeMap::new();
@@ -166,7 +166,7 @@ pub(super) fn accuracy() -> Vec<Accuracy> {
     rules.into_values().collect()
 }
 
-/// The same in a sentence; `None` without any.
+/// The accuracy as a sentence; `None` without predictions.
 pub(super) fn accuracy_text() -> Option<String> {
     let all = accuracy();
     let sum = |of: fn(&Accuracy) -> u32| all.iter().map(of).sum::<u32>();
@@ -182,7 +182,7 @@ pub(super) fn accuracy_text() -> Option<String> {
     })
 }
 
-/// Appends a proof to those of this machine. That they cannot be kept must not lose the proof itself.
+/// Appends a proof to this machine's history. Ignores failures, so that the proof itself is not lost.
 fn keep(proof: &Proof) {
     let line = serde_json::to_string(proof).unwrap_or_default();
     let Some(file) = file() else { return };
