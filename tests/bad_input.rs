@@ -1,5 +1,5 @@
-//! Mistakes of users and peers: each gets a message that names the fault, or a response, and an exit code; none causes
-//! a panic or waits forever.
+//! Mistakes of users and peers: each results in a message that names the fault, or in a response, and in an exit code.
+//! None causes a panic or an endless wait.
 
 use crate::common::{Certificates, Client, DEADLINE, Ended, Weir, origin};
 use std::fs;
@@ -27,7 +27,7 @@ fn ends(args: &[&str], code: i32, parts: &[&str]) {
 }
 
 const FREE: &str = "http://127.0.0.1:0";
-/// Never contacted: the process fails first.
+/// A URL that is never contacted, since the process fails first.
 const UNUSED: &str = "http://127.0.0.1:1";
 
 #[test]
@@ -121,8 +121,8 @@ fn a_port_in_use_is_reported_with_its_process() {
     ends(&["relay", "--listen", url, "--to", UNUSED], FAILED, &parts);
 }
 
-/// Any server that accepts connections gets measured: the result exists, is invalid with a reason, and the exit code
-/// reports that nothing was measured.
+/// Any server that accepts connections can be measured: there is a result, it is invalid with a reason, and the exit
+/// code reports that nothing was measured.
 #[test]
 fn load_against_a_server_without_http() {
     let certificates = Certificates::new();
@@ -219,7 +219,7 @@ fn garbage_on_every_listener() {
         vec![0xff; 20_000],
         vec![b'\n'; 20_000],
         vec![b'a'; 300_000],
-        // A record longer than the bytes that follow, and one longer than allowed.
+        // A record that is longer than the bytes that follow, and one longer than allowed.
         vec![0x16, 3, 1, 0x40, 0, 1, 0, 0],
         vec![0x16, 3, 1, 0xff, 0xff, 1, 2, 3],
         hello[..hello.len() / 2].to_vec(),
@@ -250,7 +250,7 @@ fn garbage_on_every_listener() {
     }
 }
 
-/// Sends bytes that the other side may not read to the end, then reads until the connection closes, as it must.
+/// Sends bytes that the other side may not fully read, then reads until the other side closes, as it must.
 fn throw(address: SocketAddr, bytes: &[u8]) {
     let mut tcp = TcpStream::connect(address).unwrap();
     tcp.set_read_timeout(Some(DEADLINE)).unwrap();

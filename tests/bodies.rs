@@ -1,4 +1,4 @@
-//! Bodies of every framing, in both directions, and sides that are slower than the other or close too early.
+//! Bodies of every framing, in both directions, with peers that are slow or close too early.
 
 use crate::common::{
     Case, DEADLINE, Ending, MODES, Peer, Switch, most_in_flight, pattern, poll_until, until_still,
@@ -160,7 +160,7 @@ fn an_echo_streams_both_ways_at_once() {
         let mut got = Vec::new();
         for round in 0..20u8 {
             client.send(format!("3\r\n{round:03}\r\n"));
-            // Each chunk comes back before the next one is sent.
+            // Each chunk must be echoed before the next one is sent.
             let wanted = format!("{round:03}");
             while !String::from_utf8_lossy(&got).contains(&wanted) {
                 assert_eq!(client.stream.receive(&mut got), None, "{mode:?}");
@@ -273,7 +273,7 @@ fn a_truncated_response_never_ends_with_a_clean_close() {
             let mut client = case.client();
             client.send(if old { "GET / HTTP/1.0\r\n\r\n" } else { "GET / HTTP/1.1\r\nHost: h\r\n\r\n" });
             let Ok(answer) = client.next_answer(Method::Get) else {
-                // Truncated so early that not even the head arrived: no clean close either.
+                // Truncated before the head was complete: this is not a clean close, either.
                 continue;
             };
             assert!(!answer.complete, "{mode:?} {beginning:?} {answer:?}");
@@ -324,7 +324,7 @@ fn a_broken_chunk_of_a_response_aborts_the_connection() {
         });
         let mut client = case.client();
         client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-        // With nothing sent yet the answer would be a 502.
+        // If nothing had been sent yet, the response would be a 502.
         let mut bytes = Vec::new();
         while !bytes.ends_with(b"hello\r\n") {
             assert_eq!(client.stream.receive(&mut bytes), None, "{mode:?}");

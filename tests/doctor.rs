@@ -1,4 +1,4 @@
-//! `weir doctor` as a program.
+//! `weir doctor`, run as a program.
 
 use crate::common::Weir;
 use serde_json::Value;

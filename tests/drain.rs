@@ -1,4 +1,4 @@
-//! SIGTERM: the drain loses nothing, accepts nothing new, and ends.
+//! SIGTERM: the drain loses no request, accepts no new connection, and ends.
 
 use crate::common::{self, Case, DEADLINE, MODES, Stream, Switch, poll_until};
 use rustix::process::Signal;
@@ -111,7 +111,8 @@ fn requests_in_flight_complete_with_close() {
                 }
             }
         });
-        // One client waits for its response, one for the rest of it, one has sent half a request, one is idle.
+        // One client waits for its response, one for the rest of a response, one has sent half a request, and one is
+        // idle.
         let mut waiting = case.client();
         waiting.send(GET);
         let mut within = case.client();
@@ -149,8 +150,8 @@ fn requests_in_flight_complete_with_close() {
 
 #[test]
 fn connections_in_the_accept_queue_are_still_served() {
-    // Established before the signal and not yet accepted, with requests in cleartext modes: the process is stopped
-    // meanwhile. Closing the listener would reset them all.
+    // Connections that were established before the signal and not yet accepted, with requests in cleartext modes: the
+    // process is stopped meanwhile. Closing the listener would reset all of them.
     for mode in MODES {
         let case = Case::new(mode, &["--head-timeout", "30"], |peer| peer.serve(OK));
         case.weir.signal(Signal::STOP);

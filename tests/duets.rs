@@ -1,4 +1,4 @@
-//! Two gateways at the same time, and installing a target before a run.
+//! Duets of two gateways, and the installation of a target before a run.
 
 use crate::common::{Experiment, Weir};
 use serde_json::Value;
@@ -63,7 +63,7 @@ fn an_invalid_start_stops_the_engine() {
     }
 }
 
-/// A target installed by a script: Weir's relay under another name.
+/// A target that a script installs: Weir's relay under another name.
 fn made(script: &str) -> Experiment {
     let description = "title = 'Made'
 about = 'A relay of this test.'

@@ -1,4 +1,4 @@
-//! The conditions that the lab gives to all targets of an experiment, and the records that it keeps.
+//! The lab gives all targets of an experiment the same conditions, and records them.
 
 use crate::common::load::undisturbed;
 use crate::common::{Experiment, Weir, all_count};
@@ -83,7 +83,7 @@ fn a_run_has_an_empty_directory_with_a_short_path_until_it_ends() {
     }
 }
 
-/// The report shows the settings with 2 connections and those with 4, not one of them for both.
+/// The report shows the settings with 2 and with 4 connections separately.
 #[test]
 fn settings_that_differ_are_each_kept_and_shown() {
     let relay = relay_after("", "files = ['pool.conf']");
@@ -122,7 +122,7 @@ fn the_experiments_tls_settings_also_apply_upstream() {
     }
 }
 
-/// A client that offers everything gets the test server's configured settings; one that offers others is rejected.
+/// A client that offers everything gets the test server's configured settings; one that offers only others is rejected.
 #[test]
 fn the_test_server_accepts_only_its_configured_settings() {
     let words = ["--tls", "1.2", "--suite", "ecdhe-ecdsa-chacha20-poly1305", "--group", "p256"];

@@ -1,4 +1,4 @@
-//! Completions and manual pages, generated from the flags.
+//! Shell completions and manual pages, which are generated from the flags.
 
 use crate::common::{Ended, Weir, peer};
 use std::collections::BTreeSet;
@@ -96,7 +96,7 @@ fn a_directory_gets_a_page_for_each_subcommand_and_for_theirs() {
     }
     assert!(expected.contains("weir-targets-install.1") && expected.contains("weir-stacks-run.1"));
     assert_eq!(written, expected);
-    // Every page that is named exists, and every page is named.
+    // Every named page exists, and every page is named.
     let mut named = BTreeSet::from(["weir.1".to_owned()]);
     for page in &written {
         let text = fs::read_to_string(pages.join(page)).unwrap().replace(r"\-", "-");

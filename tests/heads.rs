@@ -172,7 +172,7 @@ fn the_framing_of_a_request_is_written_once() {
         "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nConnection: TE\r\nTE: trailers\r\n\
          X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: h\r\n\r\n"
     );
-    // A length of 0 is forwarded, a missing one is not added: only that distinguishes an empty body from none.
+    // A length of 0 is forwarded, and a missing one is not added: this alone distinguishes an empty body from none.
     assert!(
         forwarded(MODES[0], "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n")
             .contains("Content-Length: 0\r\n")
@@ -217,9 +217,9 @@ fn an_answer_without_a_date_gets_the_time_of_its_arrival() {
     let after = SystemTime::now();
     let [date] = answer.fields("date")[..] else { panic!("{}", answer.head) };
     let date = httpdate::parse_http_date(date).unwrap();
-    // It has no fraction of a second.
+    // `Date` has no fractions of a second.
     assert!(date + Duration::from_secs(1) > before && date <= after, "{date:?}: {before:?} {after:?}");
-    // One that `Connection` names is not the client's.
+    // A `Date` named by `Connection` is hop-by-hop, so the gateway replaces it.
     let answer =
         answered(request, "HTTP/1.1 200 OK\r\nDate: theirs\r\nConnection: date\r\nContent-Length: 0\r\n\r\n");
     assert!(answer.fields("date").len() == 1 && answer.fields("date") != ["theirs"], "{}", answer.head);
@@ -335,7 +335,7 @@ fn interim_responses_are_forwarded_except_to_http_1_0() {
 #[test]
 fn an_unrequested_switch_of_protocols_is_rejected() {
     for mode in MODES {
-        // Without `Connection: Upgrade`, with a body, and to cleartext HTTP/2 nothing is asked.
+        // A switch is not requested without `Connection: Upgrade`, with a body, or for cleartext HTTP/2.
         for request in [
             "GET / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\n\r\n",
             "POST / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nContent-Length: 2\r\n\r\nok",

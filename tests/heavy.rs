@@ -26,7 +26,7 @@ fn a_thousand_idle_tls_clients_while_requests_flow() {
     idle_clients(MODES[3], 1000, 16);
 }
 
-/// Holds idle connections after one response each; meanwhile serves others, and then each of these again.
+/// Holds idle connections after one response each, meanwhile serves other clients, and then serves each of these again.
 fn idle_clients(mode: Mode, wanted: usize, kib_each: u64) {
     // The gateway has the same limit as this process; both need some files for other purposes.
     let limit = raise_open_files().unwrap().unwrap_or(u64::MAX);
@@ -104,7 +104,7 @@ fn slow_readers(mode: Mode) {
     let peak = weir.memory_kib("VmHWM");
     println!("{}: 100 slow readers, peak RSS {peak} KiB", mode.name);
     assert!(peak < 64 * MIB, "{peak} KiB");
-    // None of them was closed, and another client is still served.
+    // The gateway closed none of them, and still serves another client.
     assert_eq!(weir.stderr(), "");
     let session = mode.client_tls.then(|| tls.core().connect(&"127.0.0.1".parse().unwrap()));
     let mut other = Client::connect(weir.address(), session);

@@ -1,4 +1,4 @@
-//! Experiments in modes with HTTP/2: users share connections, and each side speaks the mode's version.
+//! Experiments in HTTP/2 modes: users share connections, and each side uses the mode's version.
 
 use crate::common::{Experiment, Weir};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 /// 8 users on 2 connections of 4 streams.
 const SET: [&str; 2] = ["users=8", "streams=4"];
 
-/// Runs the experiment with these settings beside [`SET`], and returns its valid runs by mode.
+/// Runs the experiment with these settings in addition to [`SET`], and returns its valid runs by mode.
 fn runs(set: &[&str]) -> Vec<(String, Value)> {
     let runs = Experiment::of_repository(&[&SET, set].concat()).run_undisturbed();
     let mode = |run: &Value| run["cell"]["levels"]["mode"].as_str().unwrap().to_owned();
@@ -32,7 +32,7 @@ fn users_are_streams_of_fewer_connections() {
         assert!(load["http2"]["settings"][0]["count"].as_u64() == Some(2), "{mode}: {}", load["http2"]);
         let alpn = &load["handshakes"]["negotiated"][0]["alpn"];
         assert_eq!(alpn.as_str(), mode.starts_with("h2-").then_some("h2"), "{mode}");
-        // To the server each user needs one; a busy machine may see fewer at a time.
+        // Towards the server each user needs a connection; a busy machine may use fewer at once.
         let upstream = observation["upstream_connections"].as_u64().unwrap();
         assert!((1..=16).contains(&upstream), "{mode}: {upstream}");
         assert!(
@@ -52,7 +52,7 @@ fn http2_reaches_the_server_where_the_mode_has_it_there() {
     }
 }
 
-/// A gateway that speaks another version to the server than its mode says is found out.
+/// The lab detects a gateway whose version towards the server differs from the mode's.
 #[test]
 fn another_version_to_the_server_invalidates_the_run() {
     let gateway = "title = 'Other'

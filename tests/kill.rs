@@ -14,7 +14,7 @@ fn experiment(window_ms: u32) -> Experiment {
     Experiment::of_repository(&["blocks=3", &format!("window_ms={window_ms}")])
 }
 
-/// Runs on a busy machine may not count, but for no other reason.
+/// On a busy machine, runs may be invalid, but only because of the disturbance.
 #[track_caller]
 fn disturbed_at_most(runs: &[Value]) {
     if let Err(validity) = all_count(runs) {
@@ -39,7 +39,7 @@ fn children_of(lab: u32, word: &str) -> Vec<Pid> {
     found
 }
 
-/// Waits until the lab has the three processes of a run.
+/// Waits until all three processes of a run exist.
 fn until_running(lab: &Weir) -> [Pid; 3] {
     let mut found = Vec::new();
     poll_until(PATIENCE, "a run's processes", || {
@@ -53,7 +53,7 @@ fn until_running(lab: &Weir) -> [Pid; 3] {
 fn a_killed_lab_leaves_no_process_running_and_can_continue() {
     let small = experiment(2000);
     let lab = small.start("--out");
-    // Not in the first run, so that there are stored results to continue from.
+    // Kill the lab after the first run, so that there are stored results to continue from.
     poll_until(PATIENCE, "a stored run", || !small.runs().is_empty());
     let processes = until_running(&lab);
     let guards = children_of(lab.pid(), "guard");
@@ -106,7 +106,7 @@ fn a_killed_target_or_load_engine_invalidates_only_its_run() {
     }
 }
 
-/// A check may take a minute. An interrupted lab does not wait for it.
+/// A check may take a minute, but an interrupted lab does not wait for it.
 #[test]
 fn an_interrupt_stops_a_targets_own_check() {
     let checking = "title = 'Checking'

@@ -1,6 +1,6 @@
-//! `weir load` compared with wrk and h2load, alternating against one origin: they report about the same rate and the
-//! same number of bytes. The bounds are wide, because the build is not fully optimised and the machine does other work:
-//! this finds a generator that counts differently, not one that is slightly slower.
+//! `weir load` compared with wrk and h2load, alternating against one origin: they must report about the same rate and
+//! the same number of bytes. The bounds are wide, because the build is not fully optimised and the machine does other
+//! work. So the test detects a generator that counts differently, not one that is slightly slower.
 
 use crate::common::load::{ensure, load_well, undisturbed};
 use crate::common::{Certificates, origin, peer};
@@ -17,7 +17,7 @@ struct Run {
 
 const CONNECTIONS: &str = "16";
 
-/// Runs of each generator.
+/// The number of runs per generator.
 const TURNS: usize = 3;
 
 #[test]
@@ -53,7 +53,7 @@ fn agrees(name: &str, other: fn(&Path, &str) -> Run, tls: bool) {
         }
         let (each, of_theirs) = (ours.bytes / ours.requests, theirs.bytes / theirs.requests);
         assert!((500.0..700.0).contains(&each), "{each} bytes for each request of 500 and a head");
-        // Runs begin and end in the middle of responses.
+        // Runs begin and end within responses.
         let ratio = each / of_theirs;
         assert!((0.98..=1.02).contains(&ratio), "bytes for each request: {each}, {of_theirs} of {name}");
         let rates = (ours.requests / ours.seconds, theirs.requests / theirs.seconds);

@@ -1,5 +1,5 @@
-//! Mistakes of `weir load` users, servers that fail throughout a run, and Ctrl-C: each ends soon, with a message
-//! that names the fault and an exit code.
+//! Mistakes of `weir load` users, servers that fail throughout a run, and Ctrl-C: each ends the run soon, with a
+//! message that names the fault and an exit code.
 
 use crate::common::load::{NO_EVIDENCE, adds_up, ends_as_judged, load, load_well, served};
 use crate::common::{self, Certificates, DEADLINE, Ended, Upstream, Weir, origin, poll_until};
@@ -15,7 +15,7 @@ const USAGE: i32 = 2;
 /// An assertion failed.
 const BROKEN: i32 = 4;
 
-/// Never contacted: the process fails first.
+/// A URL that is never contacted, since the process fails first.
 const CLEARTEXT: &str = "http://127.0.0.1:1/";
 const TLS: &str = "https://127.0.0.1:1/";
 
@@ -266,7 +266,7 @@ fn ctrl_c_shows_in_the_table() {
     assert!(ended.stdout.contains("partial"), "{}", ended.stdout);
 }
 
-/// The run does not wait for pending responses.
+/// The run does not wait for outstanding responses.
 #[test]
 fn ctrl_c_does_not_wait_for_the_server() {
     let server = Upstream::start(None, |peer| {

@@ -1,5 +1,5 @@
-//! Faulty servers, and how connections are closed: `weir load` counts each fault once, in its class, and closes
-//! connections as `--close` asks.
+//! Faulty servers and closed connections: `weir load` counts each fault once, in its class, and closes connections as
+//! `--close` specifies.
 
 use crate::common::load::{Loaded, NO_EVIDENCE, OK, TRIAL, load, load_well, served, url, valid_or_late};
 use crate::common::{self, Certificates, DEADLINE, Ending, Peer, Upstream, poll_until};
@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use weir_load::result::LoadResult;
 
-/// One hundred requests, 5 ms apart, on sixteen connections: between two requests on one connection the server has
-/// enough time to act.
+/// One hundred requests, 5 ms apart, on sixteen connections: the server has enough time to act between two requests on
+/// one connection.
 const PLANNED: u64 = 100;
 const CONNECTIONS: u64 = 16;
 const FAULTS: u64 = PLANNED / 5;
 const PACED: [&str; 8] = ["-c", "16", "--rate", "200", "-d", "500ms", "--warmup", "0s"];
 
-/// A server that replaces a fifth of the responses with a fault, and counts the faults.
+/// A server that replaces a fifth of the responses by a fault, and counts the faults.
 struct Faulty {
     upstream: Upstream,
     faults: Arc<AtomicU64>,
@@ -28,7 +28,7 @@ impl Faulty {
         let counted = Arc::clone(&faults);
         let upstream = Upstream::start(tls.map(|tls| tls.server().core()), move |peer| {
             let mut first = (peer.index as u64) < CONNECTIONS + TRIAL;
-            // Early ones, so that the engine has time to replace lost connections.
+            // The faults come early, so that the engine has time to replace lost connections.
             let is_faulty = |number: u64| number % 4 == 3 && number < 4 * FAULTS;
             while peer.request().is_some() {
                 // Each of the first connections has one request before the run starts.
@@ -45,7 +45,8 @@ impl Faulty {
         Self { upstream, faults }
     }
 
-    /// Runs the load: `class` is counted once per fault, no other class is, and all other responses are correct.
+    /// Runs the load: `class` is counted once per fault, no other class is counted, and all other responses are
+    /// correct.
     fn counted_as(&self, class: &str, flags: &[&str]) -> Loaded {
         let url = url(flags.contains(&"-k"), &self.upstream);
         let loaded = load(&[&[url.as_str()], &PACED[..], flags].concat());
@@ -145,8 +146,8 @@ fn a_response_truncated_in_its_chunks_is_counted_as_closed() {
     server.counted_as("closed", &[]);
 }
 
-/// RFC 9112 section 9.8: over TLS a close without close_notify may be an attacker's truncation, so a body delimited by
-/// the close is incomplete.
+/// RFC 9112 section 9.8: over TLS, a close without close_notify may be a truncation attack, so a body delimited by the
+/// close is incomplete.
 #[test]
 fn a_body_delimited_by_the_close_is_complete_only_if_the_close_is_clean() {
     let certificates = Certificates::new();
@@ -183,8 +184,8 @@ fn a_broken_tls_record_is_counted_as_tls() {
     server.counted_as("tls", &["-k"]);
 }
 
-/// Requests without a response are not dropped from the distribution: they took at least as long as the engine waited,
-/// so the quantiles among them are lower bounds.
+/// Requests without a response stay in the distribution: they took at least as long as the engine waited, so quantiles
+/// among them are lower bounds.
 #[test]
 fn missing_responses_are_timeouts_and_censored() {
     let server = Faulty::start(None, |peer| {
@@ -204,8 +205,8 @@ fn missing_responses_are_timeouts_and_censored() {
     assert!(table.contains(">="), "the table marks lower bounds: {table}");
 }
 
-/// One request in five has no response. How many of the others complete within the window, and so how large the share
-/// is, depends on the machine.
+/// One request in five has no response. The number of the others that complete within the window, and so the share,
+/// depends on the machine.
 #[test]
 fn an_error_budget_allows_a_share_of_requests_without_a_response() {
     for (budget, within) in [("90", true), ("15", false)] {
@@ -274,7 +275,7 @@ fn an_announced_close_is_no_error() {
             peer.answer(if last { close } else { OK });
         }
     });
-    // A closed loop has no pause in which to notice a close: only the announcement shows it.
+    // A closed loop has no pause in which to notice a close, so only the announcement reveals it.
     let result = load_well(&[&url(false, &server), "-c", "4", "-d", "300ms", "--warmup", "100ms"]);
     assert_eq!(result.errors.len(), 0, "{:?}", result.error_examples);
     closes_after_three(&result, &server);
@@ -315,7 +316,7 @@ fn a_server_that_disappears_causes_refused_connections() {
     let Loaded { code, result, .. } = run.join().unwrap();
     assert_eq!(code, Some(NO_EVIDENCE), "some requests had no response");
     assert!(result.requests > 0 && result.errors.contains_key("connect_refused"), "{:?}", result.errors);
-    // A connection that is not yet accepted is reset before it is established.
+    // A connection that the server has not yet accepted may be reset before it is established.
     let known = ["connect_refused", "connect", "closed", "reset", "missing_connections"];
     assert!(result.errors.keys().all(|class| known.contains(&class.as_str())), "{:?}", result.errors);
     assert!(result.validity.starts_with("invalid: errors"), "{}", result.validity);

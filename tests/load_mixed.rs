@@ -1,4 +1,4 @@
-//! `weir load` with clients of HTTP/1.1 and of HTTP/2 in one run, against the test server.
+//! `weir load` with HTTP/1.1 and HTTP/2 clients in one run, against the test server.
 
 use crate::common::Weir;
 use crate::common::load::{load, load_well, valid_or_late};
@@ -14,7 +14,7 @@ fn origin(tls: bool, more: &[&str]) -> Weir {
     Weir::start(&[&["origin", "--listen", listen, "--workers", "1"], more].concat())
 }
 
-/// The words of a run on the test server; only a URL with TLS takes `-k`.
+/// The arguments of a run against the test server; only an https URL gets `-k`.
 fn words<'a>(url: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let insecure: &[&str] = if url.starts_with("https") { &["-k"] } else { &[] };
     [&[url][..], &MIXED, insecure, more].concat()
@@ -52,7 +52,7 @@ fn a_closed_loop_has_the_figures_of_both() {
     }
 }
 
-/// 80 arrivals, of which each connection gets as many.
+/// 80 arrivals, divided equally among the connections.
 #[test]
 fn an_open_loop_divides_its_arrivals_by_connections() {
     for tls in [false, true] {
@@ -98,7 +98,7 @@ fn conditions_table_and_csv_have_both() {
     assert!(one.code == Some(4) && one.stderr.contains(expected), "{}", one.stderr);
 }
 
-/// Each version has its trial connection.
+/// Each version uses its own trial connection.
 #[test]
 fn a_server_of_one_version_is_rejected() {
     for (http, why) in [

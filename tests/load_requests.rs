@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use weir_load::result::LoadResult;
 use weir_tls::{Group, Identity, Server, ServerSettings};
 
-/// Two hundred requests on four connections, after one more on each.
+/// Two hundred requests on four connections, after one additional request on each.
 const PLANNED: usize = 200;
 const PACED: [&str; 8] = ["-c", "4", "--rate", "400", "-d", "500ms", "--warmup", "0s"];
 
@@ -115,7 +115,7 @@ const BODIES: [(usize, &str); 3] = [
     (10_000, "e7500aa862801884e10cb106a27902b1c38c24d6a9016d1c9d3090cc9fb0bac5"),
 ];
 
-/// From the test server itself, and through Weir, nginx and HAProxy.
+/// Bodies from the test server itself, and through Weir, nginx and HAProxy.
 #[test]
 fn a_chunked_body_is_echoed_unchanged() {
     let certificates = Certificates::new();
@@ -149,12 +149,12 @@ fn echoes(address: SocketAddr) {
         let result = clean(&[&echo[..], &SHORT, &expected].concat());
         assert_eq!(result.response.count, EACH, "{length} bytes");
     }
-    // The file still has the last body.
+    // The file still contains the last body.
     for (class, flags) in
         [("length", ["--expect-length", "9999"]), ("digest", ["--expect-sha256", BODIES[1].1])]
     {
         let wrong = load(&[&echo[..], &SHORT, &flags].concat()).result;
-        // A machine that pauses may leave some unsent.
+        // If the machine pauses, some requests may remain unsent.
         let expected = BTreeMap::from([(class.to_owned(), EACH - wrong.unsent.count)]);
         assert_eq!((wrong.errors, wrong.requests), (expected, 0), "{:?}", wrong.error_examples);
     }
@@ -176,7 +176,7 @@ fn connections_carry_the_given_number_of_requests() {
             each.entry(request.connection).or_default().push(request.fields("connection").contains(&"close"));
         }
         assert_eq!(each.values().map(Vec::len).sum::<usize>(), PLANNED, "{asked}");
-        // The run ends before some of them are finished.
+        // The run ends before some of them have finished.
         let finished: Vec<_> = each.values().filter(|requests| requests.ends_with(&[true])).collect();
         assert!(finished.len() + 4 >= each.len(), "{asked}: {} of {}", finished.len(), each.len());
         let mut counts = BTreeSet::new();
@@ -216,7 +216,7 @@ fn other_addresses_do_not_change_the_request() {
     let port = server.address.port();
     let (resolve, connect) =
         (format!("some.example:8080:{}", server.address.ip()), server.address.to_string());
-    // --resolve has only an address, so the URL has the port.
+    // --resolve contains only an address, so the URL contains the port.
     let with_port = format!("some.example:{port}");
     for (host, flags) in [
         (with_port.as_str(), ["--resolve", &resolve.replace("8080", &port.to_string())]),

@@ -1,4 +1,4 @@
-//! The share of connections that resume: `weir load` counts the same as nginx and OpenSSL's `s_server`.
+//! The share of resumed connections: `weir load` counts as many as nginx and OpenSSL's `s_server`.
 
 use crate::common::load::{TRIAL, load, load_well, valid_or_late};
 use crate::common::{Certificates, Client, DEADLINE, peer, poll_until};
@@ -85,7 +85,7 @@ fn openssl_counts_the_same_resumptions_by_psk() {
     openssl_counts_the_same(&PSK);
 }
 
-/// After a resumption OpenSSL sends one ticket, whatever `-num_tickets` is.
+/// After a resumption OpenSSL sends one ticket, regardless of `-num_tickets`.
 #[test]
 fn tickets_are_counted_by_the_kind_of_the_handshake() {
     let certificates = Certificates::new();
@@ -105,8 +105,8 @@ fn nginx_counts_the_same(kind: &Kind) {
     for share in SHARES {
         let Some(nginx) = Server::nginx_of_sessions(&certificates, kind.nginx) else { return };
         let result = run(kind, share, nginx.address(true), &certificates, &["--new-connection", "-c", "8"]);
-        // nginx logs each request, and counts each connection: those that establish the first sessions may
-        // carry no request. Their handshakes are full.
+        // nginx logs each request, and counts each connection. The connections that establish the first sessions may
+        // carry no request; their handshakes are full.
         let opened = result.connections_opened + TRIAL;
         let mut asked = 0;
         let mut accepted = || {
@@ -177,7 +177,7 @@ fn run(
     result
 }
 
-/// The handshakes of the whole run match the server's counts.
+/// Checks that the handshakes of the whole run match the server's counts.
 fn is_counted(result: &LoadResult, kind: &Kind, full: u64, resumed: u64) {
     let handshakes = &result.handshakes;
     let ours: u64 = handshakes.resumed.get(kind.name).copied().unwrap_or(0);

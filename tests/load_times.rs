@@ -1,4 +1,4 @@
-//! The times that `weir load` reports, compared with those that its server measured: delays, a stall, and the arrivals
+//! The times that `weir load` reports, compared with the server's measurements: delays, a stall, and the arrival times
 //! of requests.
 
 use crate::common::Certificates;
@@ -9,13 +9,13 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use weir_load::result::{Latency, LoadResult};
 
-/// The time that a response may take beyond the server's own delay: loopback, a thread wake-up on each side, TLS.
+/// The time that a response may take in addition to the server's delay: loopback, a thread wake-up on each side, TLS.
 const TRANSPORT: Duration = Duration::from_millis(2);
 
-/// The same on a machine that stays busy: still far less than the delays differ.
+/// The same on a machine that stays busy: still far less than the differences between the delays.
 const TRANSPORT_OF_BUSY: Duration = Duration::from_millis(20);
 
-/// So many attempts wait for a quiet machine.
+/// The number of attempts that wait for a quiet machine.
 const QUIET_ATTEMPTS: usize = 3;
 
 /// The server's delay before response `number`: 10 ms for 90 %, 50 ms for 8 %, 200 ms for 2 %. Median and 99th
@@ -63,7 +63,7 @@ fn delays_are_measured(tls: Option<&Certificates>, flags: &[&str]) {
         for (name, latency) in times(&result) {
             let (counted, served) = (latency.count, delays.len() as u64);
             assert!(counted <= served, "{name}: {counted} counted, {served} served");
-            // A window that a busy machine ends late has requests after it, which do not count.
+            // A window that ends late on a busy machine is followed by requests that do not count.
             ensure(counted == served, || format!("{name}: {counted} counted, {served} served"))?;
             matches_the_server(name, latency, &delays, most)?;
         }
@@ -75,8 +75,8 @@ fn times(result: &LoadResult) -> [(&'static str, &Latency); 3] {
     [("response", &result.response), ("service", &result.service), ("first byte", &result.first_byte)]
 }
 
-/// On any machine no quantile is below the server's, because no response is sent before its delay is over. None exceeds
-/// it by more than `transport`.
+/// On any machine, no quantile is below the server's, since no response is sent before its delay has passed. No
+/// quantile exceeds the server's by more than `transport`.
 fn matches_the_server(
     name: &str,
     latency: &Latency,
@@ -97,7 +97,7 @@ fn matches_the_server(
     Ok(())
 }
 
-/// A stall of one second in an open loop: the requests planned during it wait for a second down to nothing, although
+/// A stall of one second in an open loop: the requests planned during it wait between zero and one second, although
 /// only the few that are in flight at its start are served slowly. A load generator with coordinated omission would
 /// report only those few.
 #[test]
@@ -140,8 +140,8 @@ fn a_stall_of_one_second_is_in_the_response_time_and_not_in_the_service_time() {
     });
 }
 
-/// A server with a tenth of the offered capacity: unsent arrivals are counted with their age, and are in the response
-/// time with at least the time that they have waited. A load generator that omits them would call this server fast.
+/// A server with a tenth of the required capacity: unsent arrivals are counted with their age, and the response time
+/// includes them with at least their waiting time. A load generator that omits them would call this server fast.
 #[test]
 fn unsent_arrivals_are_counted_with_their_age() {
     let server = Timed::start(None, |_, read| read + Duration::from_millis(50));
@@ -282,8 +282,8 @@ fn on_the_plan(arrivals: &[f64], plan: &[f64]) -> Result<(), String> {
     ensure(half < 0.001 && most < 0.003, || format!("off the plan by {half} s (median), {most} s (75 %)"))
 }
 
-/// The median gap matches the rate, and two thirds of the gaps are within a quarter of it; of exponential gaps, only a
-/// fifth is.
+/// The median gap matches the rate, and two thirds of the gaps are within a quarter of it; for exponential gaps, only a
+/// fifth are.
 fn gaps_are_alike(gaps: &[f64], due: f64) -> Result<(), String> {
     let median = median(gaps);
     ensure((median / due - 1.0).abs() < 0.04, || format!("a median gap of {median} s, due {due} s"))?;

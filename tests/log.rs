@@ -1,9 +1,9 @@
-//! The gateway's log when nobody reads it.
+//! The gateway's log without a reader.
 
 use crate::common::{Certificates, Client, DEADLINE, Weir, poll_until};
 use std::io::{Read as _, Write as _};
 
-/// Regression test: a worker wrote its lines itself, and waited for ever when the pipe was full.
+/// Regression test: workers wrote their lines themselves, and blocked indefinitely when the pipe was full.
 #[test]
 fn a_log_that_nobody_reads_stops_no_request() {
     let (mut reader, writer) = std::io::pipe().unwrap();
@@ -20,7 +20,7 @@ fn a_log_that_nobody_reads_stops_no_request() {
         let mut good = Client::connect(weir.address(), None);
         assert_eq!(good.ask("GET /bytes/10 HTTP/1.1\r\nHost: h\r\n\r\n").body.len(), 10);
     }
-    // What the reader takes late is all there.
+    // A late reader still gets all lines.
     let mut text = String::new();
     let mut bytes = vec![0; 4096];
     poll_until(DEADLINE, "three lines", || {

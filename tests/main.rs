@@ -1,5 +1,5 @@
-//! Whole-program tests: real processes, real sockets, real peers. They are one program, linked once, with a module per
-//! subject. All share its process, so none changes its environment, working directory or signal handlers.
+//! Whole-program tests: real processes, real sockets, real peers. They form one program, linked once, with a module per
+//! subject. All tests share its process, so they must not change its environment, working directory or signal handlers.
 
 #![allow(clippy::print_stdout)]
 

@@ -1,4 +1,4 @@
-//! A request and its response in each of the four modes, and the additions of TLS.
+//! A request and its response in each of the four modes, and the fields and facts that TLS adds.
 
 use crate::common::{Answer, Case, Client, DEADLINE, MODES, Stream, Upstream, Weir, pattern};
 use std::io::{Read, Write};
@@ -31,7 +31,7 @@ fn a_request_gets_a_response_and_both_connections_are_kept() {
 
 #[test]
 fn many_clients_at_once_are_all_served() {
-    // More handshakes than the budget of one turn, more connections than one turn accepts.
+    // More handshakes than the budget of one turn, and more connections than one turn accepts.
     for mode in MODES {
         for workers in ["1", "2"] {
             let case = Case::new(mode, &["--workers", workers], |peer| peer.serve(OK));
@@ -68,7 +68,7 @@ fn a_returning_client_resumes_on_any_worker() {
         let name: PeerName = "127.0.0.1".parse().unwrap();
         for round in 0..20 {
             let mut client = Client::connect(case.weir.address(), Some(connector.connect(&name)));
-            // The ticket arrives before the response at the latest.
+            // The ticket arrives with the response at the latest.
             assert_eq!(client.ask(GET).text(), "hello", "{mode:?}");
             let full = client.stream.session().unwrap().facts().unwrap().kind == HandshakeKind::Full;
             assert_eq!(full, round == 0, "{mode:?} {round}");
@@ -78,7 +78,8 @@ fn a_returning_client_resumes_on_any_worker() {
     }
 }
 
-/// Runs the handshake manually and returns the connection, its session, and the client's last flight, not yet sent.
+/// Runs the handshake manually; returns the connection, its session, and the client's last flight, which is not sent
+/// yet.
 fn handshake_but_the_last_flight(case: &Case) -> (TcpStream, weir_tls::Session, Vec<u8>) {
     let mut tcp = TcpStream::connect(case.weir.address()).unwrap();
     tcp.set_read_timeout(Some(DEADLINE)).unwrap();
@@ -136,7 +137,7 @@ fn the_end_of_the_handshake_a_request_and_a_close_notify_in_one_segment() {
         session.send(GET.as_bytes(), &mut bytes).unwrap();
         session.close(&mut bytes);
         tcp.write_all(&bytes).unwrap();
-        // A client that closes its side has given up: nothing more comes.
+        // A client that closes its side has given up, so nothing more arrives.
         tcp.read_to_end(&mut Vec::new()).unwrap();
         let ended = case.stop();
         assert!(ended.stdout.contains("ended early: 1 client_closed"), "{mode:?}: {}", ended.stdout);

@@ -163,7 +163,7 @@ fn a_transfer_completes_despite_lost_packets_and_respects_the_mtu() {
     let there = way(&report, "load to gateway");
     assert_eq!(there.largest, 1500);
     assert!(there.bytes_in > sent.len() as u64, "lost packets are retransmitted: {there:?}");
-    // The seed decides the loss of the first ten thousand packets; the probability of losing none is 10^-47.
+    // The seed determines the losses among the first ten thousand packets; the probability of no loss is 10^-47.
     assert!(there.packets_in > 10_000 && there.lost > 0, "{there:?}");
     let sum = there.packets_out + there.lost + there.overflow + there.refused + there.left;
     assert_eq!(there.packets_in, sum, "{there:?}");

@@ -44,7 +44,7 @@ ready = { connect = '{{listen_address}}:{{listen_port}}', timeout_ms = 20000 }
     assert_eq!(runs[0]["validity"], why);
 }
 
-/// Regression test: the guard wakes when the lab's pipe closes, while the lab is still in the process table; here it
+/// Regression test: the guard wakes up when the lab's pipe closes, while the lab is still in the process table. Here it
 /// stays there until it is reaped.
 #[test]
 fn the_guard_removes_a_killed_labs_namespaces() {

@@ -1,4 +1,5 @@
-//! Outbound TLS of Node.js versions: each setting means what it says, as the origin counts connections and handshakes.
+//! Outbound TLS of Node.js versions: each setting has the stated effect on the origin's counts of connections and
+//! handshakes.
 
 use crate::common::load::undisturbed;
 use crate::common::{Experiment, Weir, all_count, peer, runs_in};
@@ -10,10 +11,10 @@ use std::process::Command;
 use std::time::Duration;
 use weir_tls::issue::{Authority, KeyKind};
 
-/// The versions that differ most: the study's, the first with a TLS layer of its own, and the newest.
+/// The versions that differ most: the study's, the first with its own TLS layer, and the newest.
 const VERSIONS: [&str; 3] = ["node-0.10", "node-0.12", "node-26"];
 
-/// Those of the load.
+/// The users of the load.
 const USERS: f64 = 4.0;
 
 fn targets() -> String {
@@ -21,7 +22,7 @@ fn targets() -> String {
 }
 
 fn weir(args: &[&str]) -> String {
-    // An install or a whole experiment, on a busy machine.
+    // An installation, or a whole experiment on a busy machine.
     let ended = Weir::run_within(Duration::from_secs(300), args);
     assert_eq!(ended.code, Some(0), "{args:?}: {}", ended.stderr);
     ended.stdout
@@ -56,12 +57,12 @@ group = 'p256'
     )
 }
 
-/// Responses, and connections and resumptions at the origin, by target.
+/// Responses, and the origin's counts of connections and resumptions, by target.
 fn counted(settings: &str) -> BTreeMap<String, [f64; 3]> {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     fs::write(file("experiment.toml"), experiment(&format!("{VERSIONS:?}"), settings)).unwrap();
-    // On a busy machine a run may be too slow to be compared; its counts hold all the same.
+    // On a busy machine a run may be too slow to be compared, but its counts are still valid.
     weir(&["run", &file("experiment.toml"), "--out", &file("out"), "--allow-invalid"]);
     let mut counted = BTreeMap::new();
     for entry in fs::read_dir(file("out/runs")).unwrap() {
@@ -71,7 +72,7 @@ fn counted(settings: &str) -> BTreeMap<String, [f64; 3]> {
         let (seen, answered) = (&run["observation"], number(&run["observation"]["load"]["answered_in_all"]));
         let resumed = number(&seen["upstream_handshakes"]["resumed"]);
         let of = [answered, number(&seen["upstream_connections"]), resumed];
-        // Regression test: the far server left the group open, and 0.10 to 0.12 chose P-521.
+        // Regression test: the server did not restrict the groups, and versions 0.10 to 0.12 chose P-521.
         for name in seen["upstream_handshakes"]["negotiated"].as_object().unwrap().keys() {
             let is_key_exchange = name.starts_with("TLSv1.3 ") || name.ends_with(" full");
             assert_eq!(name.contains(" P-256 "), is_key_exchange, "{name}");
@@ -83,7 +84,7 @@ fn counted(settings: &str) -> BTreeMap<String, [f64; 3]> {
     counted
 }
 
-/// Advice on a result, and the experiment that it asks for.
+/// Advice on a result, and the experiment for which it asks.
 #[test]
 fn missing_keep_alive_is_found_in_a_result_and_proved() {
     if [peer("npm"), peer("node"), peer("perf")].iter().any(Option::is_none) {
@@ -97,7 +98,7 @@ fn missing_keep_alive_is_found_in_a_result_and_proved() {
     let state = folder.path().join("state");
     let mut advice = Value::Null;
     undisturbed("a proof", || {
-        // Of an attempt before.
+        // Removes the result of an earlier attempt.
         let _ = fs::remove_dir_all(file("out/proofs"));
         let proved = Command::new(env!("CARGO_BIN_EXE_weir"))
             .args(["advise", &file("out"), "--prove", "--blocks", "6", "--json", "-"])
@@ -150,7 +151,7 @@ fn a_setting_that_the_far_server_ignores_is_refused() {
     assert!(ended.code == Some(2) && ended.stderr.contains(why), "{}", ended.stderr);
 }
 
-/// A result that is continued keeps its certificates: here they are replaced by those of another kind of CA.
+/// A continued result keeps its certificates: here, certificates from another kind of CA replace them.
 #[test]
 fn another_chain_at_the_far_server_invalidates_the_run() {
     if peer("node").is_none() {
@@ -185,7 +186,7 @@ fn each_setting_means_what_it_says() {
     for version in VERSIONS {
         weir(&["targets", "install", version, "--directory", &targets()]);
     }
-    // On a busy machine there are few requests. Each user may have one that is counted on one side alone.
+    // On a busy machine there are few requests. For each user, one side may have counted one request more.
     for (version, [answered, connections, resumed]) in counted("resumption = 'off'") {
         assert!(connections + USERS > 0.95 * answered, "{version}: {connections} of {answered}");
         assert_eq!(resumed, 0.0, "{version}");
@@ -196,7 +197,7 @@ fn each_setting_means_what_it_says() {
         assert!(resumed + USERS > 0.5 * answered, "{version}: {resumed} of {answered}");
     }
     for (version, [answered, connections, _]) in counted("keep_alive = 'own'") {
-        // 0.10 keeps a connection only while a request waits for it.
+        // Version 0.10 keeps a connection only while a request waits for it.
         let is_kept = connections < 0.2 * answered + USERS;
         assert_eq!(is_kept, version != "node-0.10", "{version}: {connections} of {answered}");
     }

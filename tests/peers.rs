@@ -52,7 +52,7 @@ fn curl_up_and_down(mode: Mode) {
     assert!(ended.stdout.contains("ended early: none"), "{}", ended.stdout);
 }
 
-/// Regression test: over TLS curl offers nothing but `http/1.0` then, and the handshake failed.
+/// Regression test: over TLS, curl then offers only `http/1.0`, and the handshake failed.
 #[test]
 fn curl_with_http_1_0() {
     for mode in MODES {
@@ -150,7 +150,7 @@ fn nginx_as_upstream() {
     }
 }
 
-/// HEAD, 204 and 304, and that the connection stays in sync after each of them.
+/// Tests HEAD, 204 and 304, and that the connection stays in sync after each of them.
 fn responses_without_a_body(curl: &Curl, url: &str) {
     let head = curl.get(&format!("{url}/bytes/1000"), &["-I"]);
     assert_eq!((head.exit, head.status), (Some(0), 200), "{}", head.stderr);
@@ -163,7 +163,7 @@ fn responses_without_a_body(curl: &Curl, url: &str) {
 }
 
 /// One upstream connection serves requests of one client connection and of several. The servers report their number of
-/// connections, nginx that of the current one.
+/// connections, and nginx that of the current one.
 fn connections_are_reused(curl: &Curl, url: &str) {
     let url = format!("{url}/connections");
     let first = curl.get(&url, &[]).body;
@@ -244,7 +244,7 @@ impl Curl {
     /// curl with these arguments, without input.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut curl = Command::new(&self.program);
-        // Its HTTP/2 has tests of its own.
+        // HTTP/2 is tested separately.
         curl.args([
             "--disable",
             "--silent",

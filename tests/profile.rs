@@ -1,4 +1,4 @@
-//! `weir profile` as a program, with `perf`.
+//! `weir profile`, run as a program with `perf`.
 
 use crate::common::{Certificates, DEADLINE, Ended, Weir, copy_program, origin, peer, poll_until};
 use serde_json::Value;
@@ -74,7 +74,7 @@ fn a_process_that_ends_is_sampled_until_then() {
     let ended = Weir::run(&["profile", "--pid", &busy.pid(), "-d", "1h"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.stdout.contains(" samples\n"), "{}", ended.stdout);
-    // Debian strips its shell.
+    // Debian's shell contains no symbols.
     if ended.stdout.contains(" is unknown, ") {
         assert!(ended.stdout.contains("has no symbols: install its debug package"), "{}", ended.stdout);
     }
@@ -86,7 +86,7 @@ fn an_interrupt_ends_sampling_early() {
     let busy = Busy::new("sh", &["-c", "while :; do :; done"]);
     let profile = Weir::spawn(&["profile", "--pid", &busy.pid(), "-d", "1h"]);
     profile.wait_for_stderr(&["sampling sh"]);
-    // Not before perf runs: it needs a sample.
+    // Wait until perf runs, since it needs a sample.
     let children = format!("/proc/{0}/task/{0}/children", profile.pid());
     poll_until(DEADLINE, "perf runs", || {
         let child = fs::read_to_string(&children).unwrap_or_default();
@@ -114,14 +114,14 @@ fn an_idle_process_has_no_samples() {
     assert!(ended.stderr.contains("used no CPU in 0.1 s; put load on it"), "{}", ended.stderr);
 }
 
-/// Runs `weir` without privileges; `None` if this process has none to give up.
+/// Runs `weir` without privileges; `None` if this process has none to drop.
 fn unprivileged(args: &[&str]) -> Option<Ended> {
     let setpriv = peer("setpriv").filter(|_| rustix::process::geteuid().is_root());
     let Some(setpriv) = setpriv else {
         println!("skipped: not root, or no setpriv");
         return None;
     };
-    // The directory of the test's own program may be closed to others.
+    // Other users may lack access to the directory of the test program.
     let directory = tempfile::tempdir().unwrap();
     let weir = directory.path().join("weir");
     copy_program(env!("CARGO_BIN_EXE_weir"), &weir);

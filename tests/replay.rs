@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-/// Checks each input in the folder of this fuzz target; panics if there are fewer than `least`, as if some were lost.
+/// Checks each input in the directory of this fuzz target; panics if there are fewer than `least`, in case inputs were
+/// lost.
 pub(crate) fn replay(target: &str, least: usize, check: fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
     let mut inputs = 0;

@@ -1,4 +1,4 @@
-//! `weir stacks` as a program, with scripts as engines: list, build, run, report, and errors.
+//! `weir stacks`, run as a program with scripts as engines: list, build, run, report, and errors.
 
 use crate::common::engine::{RUNNER, description};
 use std::fs;
@@ -122,7 +122,8 @@ fn a_change_in_further_sources_builds_an_engine_again() {
     assert!(is_built());
 }
 
-/// Regression test: runners were started in the results' directory, so relative paths, as for Node and Python, failed.
+/// Regression test: runners were started in the results' directory, so relative paths, such as those for Node and
+/// Python, failed.
 #[test]
 fn a_runner_with_a_relative_path_runs_from_any_directory() {
     let folder = bench();
@@ -141,7 +142,7 @@ fn a_runner_with_a_relative_path_runs_from_any_directory() {
     }
 }
 
-/// After an interrupt, stored runs are not repeated.
+/// After an interrupt, the lab does not repeat stored runs.
 #[test]
 fn an_interrupted_experiment_continues() {
     let folder = bench();

@@ -1,4 +1,4 @@
-//! `weir targets`: list, install and check, with the test's own targets.
+//! `weir targets` with the test's own targets: list, install and check.
 
 use crate::common::{Ended, Weir, script};
 use std::fs;
@@ -188,8 +188,9 @@ fn an_invalid_description_is_a_row_and_an_exit_code() {
     assert!(nowhere.stderr.contains("/no/such: no target found: expected "), "{}", nowhere.stderr);
 }
 
-/// The study's proxy cannot set the number of tickets that its experiment varies: it has the cells with its own number,
-/// on both of its TLS libraries, and those of TLS 1.2. Until it is built, the plan says how to build it.
+/// The study's proxy cannot set the number of tickets that its experiment varies. So it takes part only in the cells
+/// with its own number, with both of its TLS libraries, and in those of TLS 1.2. Until it is built, the plan says how
+/// to build it.
 #[test]
 fn the_proxy_of_the_ticket_study_is_in_its_experiment() {
     let experiment = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/tickets-wire.toml");
@@ -224,7 +225,7 @@ fn the_proxy_of_the_ticket_study_is_in_its_experiment() {
         let cells = of(&with, name);
         let (modern, older): (Vec<&String>, Vec<&String>) =
             cells.iter().partition(|cell| cell.contains("tls.version=1.3"));
-        // Full and resumed.
+        // A full and a resumed cell each.
         assert_eq!((modern.len(), older.len()), (2, 2), "{cells:?}");
         assert!(modern.iter().all(|cell| cell.contains("tls.tickets=2.")), "{cells:?}");
         let words = format!("not run: {name} with 0, 1, 4 tickets in TLS 1.3: it sends only 2");

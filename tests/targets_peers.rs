@@ -16,13 +16,13 @@ const WARMUP_MS: u32 = 1000;
 /// The same for a JVM, which starts in interpreted mode.
 const JVM_WARMUP_MS: u32 = 8000;
 
-/// Every gateway's.
+/// The modes of every gateway.
 const HTTP1: [&str; 4] = ["h1-h1", "h1-h1c", "h1c-h1", "h1c-h1c"];
 
-/// Those of one that speaks HTTP/2 to clients.
+/// The further modes of a gateway that speaks HTTP/2 to clients.
 const TO_CLIENTS: [&str; 3] = ["h2-h1", "h2-h1c", "h2c-h1c"];
 
-/// Those of one that speaks it to servers as well.
+/// The further modes of a gateway that also speaks HTTP/2 to servers.
 const TO_SERVERS: [&str; 2] = ["h2-h2", "h2c-h2c"];
 
 /// One test at a time: each target gets the same core, and a build uses all cores.
@@ -50,7 +50,8 @@ fn h2o() {
     check_target("h2o", "h2o", &TO_CLIENTS, WARMUP_MS);
 }
 
-/// Each finds the routes of the experiment's requests, whose answers are checked, and keeps its connections to the servers.
+/// Each target must route the experiment's requests, with checked responses, and keep its connections to the servers
+/// alive.
 #[test]
 fn gateways_configured_by_an_operator() {
     if peer("nginx").is_none() || peer("haproxy").is_none() {
@@ -72,7 +73,7 @@ fn gateways_configured_by_an_operator() {
     }
 }
 
-/// A target that ignores the number has invalid runs: otherwise three cells would be equal.
+/// A target that ignores the number gets invalid runs: otherwise three cells would be equal.
 #[test]
 fn nginx_sends_the_configured_number_of_tickets() {
     if peer("nginx").is_none() {
@@ -90,7 +91,7 @@ fn nginx_sends_the_configured_number_of_tickets() {
     }
 }
 
-/// Its install script builds it in seconds.
+/// The target's install script builds it in seconds.
 #[test]
 fn go() {
     check_target("go", "go", &[&TO_CLIENTS[..], &TO_SERVERS].concat(), WARMUP_MS);
@@ -101,14 +102,14 @@ fn node() {
     check_target("node", "node", &[], WARMUP_MS);
 }
 
-/// The JVM target. Its install script builds it with Maven, in a minute or two the first time.
+/// The JVM target. Its install script builds it with Maven, which takes a minute or two the first time.
 #[test]
 fn wso2_transport() {
     check_target("wso2-transport", "mvn", &["h2-h1", "h2-h1c", "h2-h2"], JVM_WARMUP_MS);
 }
 
-/// All checks of a target, in the modes with HTTP/1.1 and in these; `program` must be on this machine. A target with an
-/// install script is installed first.
+/// All checks of a target, in the modes with HTTP/1.1 and in these; requires `program` on this machine. Installs a
+/// target with an install script first.
 #[track_caller]
 fn check_target(name: &str, program: &str, http2: &[&str], warmup_ms: u32) {
     if peer(program).is_none() {
@@ -135,7 +136,7 @@ fn runs_are_valid(name: &str, expected: &BTreeSet<&str>, warmup_ms: u32) {
     fs::write(file("experiment.toml"), experiment(name, expected, warmup_ms)).unwrap();
     let mut runs: Vec<Value> = Vec::new();
     undisturbed(name, || {
-        // Of an attempt before.
+        // Removes the result of an earlier attempt.
         let _ = fs::remove_dir_all(file("out"));
         weir(&["run", &file("experiment.toml"), "--out", &file("out"), "--allow-invalid"]);
         let texts = fs::read_dir(file("out/runs")).unwrap().map(|entry| fs::read(entry.unwrap().path()));

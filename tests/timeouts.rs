@@ -1,5 +1,5 @@
 //! The effect of each deadline, and its message. The gateway gets short deadlines; the tests check events and their
-//! order, never how soon they come.
+//! order, never how soon they occur.
 
 use crate::common::{self, Case, Certificates, DEADLINE, Ending, MODES, Peer, pattern, poll_until};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use weir_http::Method;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-/// For deadlines that must expire.
+/// A time for deadlines that must expire.
 const SOON: &str = "0.3";
 
 /// Reads one request, sends no response, and waits for the close.
@@ -19,13 +19,13 @@ fn silent(peer: &mut Peer) {
     peer.read_to_end();
 }
 
-/// Sends one byte of `bytes` at a time until a response or a close arrives.
+/// Sends `bytes` one at a time until a response or a close arrives.
 fn dribble_until(client: &mut common::Client, bytes: &mut impl Iterator<Item = u8>) {
     poll_until(DEADLINE, "a response or a close while bytes dribble in", || {
         if client.stream.has_news_within(Duration::from_millis(20)) {
             return true;
         }
-        // The other side may have closed: its last bytes tell.
+        // The other side may have closed the connection; then its last bytes show why.
         bytes.next().is_none_or(|byte| client.stream.send(&[byte]).is_err())
     });
 }
@@ -102,7 +102,7 @@ fn an_idle_pooled_connection_is_closed_cleanly() {
 fn an_incomplete_handshake_is_aborted() {
     for mode in MODES.into_iter().filter(|mode| mode.client_tls) {
         let case = Case::new(mode, &["--head-timeout", SOON], |peer| peer.serve(OK));
-        // No bytes, and the first bytes of a record.
+        // No bytes, or only the first bytes of a record.
         for beginning in [&b""[..], &[22, 3, 1]] {
             let tcp = TcpStream::connect(case.weir.address()).unwrap();
             let mut stream = common::Stream::over(tcp, None).unwrap();
@@ -135,7 +135,8 @@ fn interim_responses_do_not_extend_the_deadline_of_the_response() {
     for mode in MODES {
         let case = Case::new(mode, &["--response-timeout", SOON], |peer| {
             peer.request();
-            // As many as there may be, which take longer than the deadline. After them the gateway would find the connection closed.
+            // The maximum number, which takes longer than the deadline. After these, the gateway would find the
+            // connection closed.
             for _ in 0..8 {
                 if !peer.answer("HTTP/1.1 102 Processing\r\n\r\n")
                     || peer.stream.has_news_within(Duration::from_millis(100))
@@ -175,8 +176,8 @@ fn pipelined_requests_do_not_extend_the_deadline_of_the_response() {
 
 #[test]
 fn a_stalled_body_is_408_however_short_the_upstreams_timeout() {
-    // Regression test: the deadline of the response starts with the last byte of the request. It started with the
-    // first, so a client that paused within its body got an upstream timeout.
+    // Regression test: the deadline of the response started with the request's first byte instead of its last one, so a
+    // client that paused within its body got an upstream timeout.
     for mode in MODES {
         let flags = ["--response-timeout", "0.1", "--stall-timeout", "0.6"];
         let case = Case::new(mode, &flags, silent);
@@ -196,7 +197,7 @@ fn a_body_that_the_upstream_does_not_read_is_its_fault() {
     for mode in MODES.into_iter().filter(|mode| !mode.client_tls) {
         let case = Case::new(mode, &["--stall-timeout", SOON], |peer| {
             peer.head();
-            // Neither reads nor responds until the gateway gives up.
+            // The peer neither reads nor responds until the gateway gives up.
             poll_until(DEADLINE, "the gateway to give up", || is_hung_up(peer.stream.tcp()));
         });
         let mut client = case.client();
@@ -204,7 +205,7 @@ fn a_body_that_the_upstream_does_not_read_is_its_fault() {
         let tcp = client.stream.tcp().try_clone().unwrap();
         let sender = std::thread::spawn(move || {
             let mut stream = common::Stream::over(tcp, None).unwrap();
-            // Until the gateway stops reading.
+            // Sends until the gateway stops reading.
             while stream.send(&[b'x'; 1 << 16]).is_ok() {}
         });
         let answer = client.answer(Method::Put);
@@ -225,7 +226,7 @@ fn is_hung_up(tcp: &TcpStream) -> bool {
 
 #[test]
 fn an_upload_leaves_no_deadline_behind() {
-    // Regression test: the deadline of a body's progress stayed armed after the body, and ended a healthy exchange.
+    // Regression test: the deadline for a body's progress stayed armed after the body, and ended a working exchange.
     for mode in MODES {
         let flags = ["--stall-timeout", SOON, "--response-timeout", "20"];
         let (go_on, gate) = channel::<()>();
@@ -241,8 +242,8 @@ fn an_upload_leaves_no_deadline_behind() {
         poll_until(DEADLINE, "half a body", || case.upstream.received(0).ends_with(b"half"));
         client.send("half");
         case.upstream.wait_for_requests(1);
-        // Another client's body stalls after this one: when that times out, this one's deadline would have passed as
-        // well.
+        // Another client's body stalls after this one: by the time it times out, this one's deadline would have passed
+        // as well.
         let mut other = case.client();
         other.send("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 8\r\n\r\nhalf");
         assert_eq!(other.answer(Method::Put).status, 408, "{mode:?}");
@@ -277,7 +278,7 @@ fn an_upstream_that_stalls_within_its_response_is_aborted() {
     }
 }
 
-/// Writes a body of this length until the gateway closes.
+/// Writes a body of this length until the gateway closes the connection.
 fn pour(length: usize) -> impl Fn(&mut Peer) + Send + Sync + 'static {
     move |peer| {
         peer.request();
@@ -334,7 +335,7 @@ fn an_upstream_that_accepts_no_connections_is_504() {
 #[test]
 fn an_upstream_that_does_not_complete_the_handshake_is_504() {
     for mode in MODES.into_iter().filter(|mode| mode.upstream_tls) {
-        // It accepts the connection and sends nothing.
+        // The server accepts the connection and sends nothing.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let certificates = Certificates::new();
         let address = listener.local_addr().unwrap();
@@ -351,15 +352,15 @@ fn an_upstream_that_does_not_complete_the_handshake_is_504() {
 
 #[test]
 fn an_upload_after_a_slow_connect_is_not_blamed_on_the_client() {
-    // Once the upstream connection is established, the gateway waits for the client: the body's deadline runs, not the
-    // connection's.
+    // Once the upstream connection is established, the gateway waits for the client: the body's deadline applies, not
+    // the connection's.
     for mode in MODES {
         let flags = ["--connect-timeout", SOON, "--response-timeout", SOON];
         let case = Case::new(mode, &flags, |peer| peer.serve(OK));
         let mut client = case.client();
         client.send("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 8\r\n\r\nhalf");
         poll_until(DEADLINE, "half a body", || case.upstream.received(0).ends_with(b"half"));
-        // Longer than both: anything that arrives within that time is an error.
+        // Wait longer than both deadlines: anything that arrives within that time is an error.
         assert!(
             !client.stream.has_news_within(Duration::from_millis(700)),
             "{mode:?}: {}",

@@ -1,4 +1,4 @@
-//! Upgrades: from HTTP to bytes both ways.
+//! Upgrades from HTTP to a tunnel of bytes in both directions.
 
 use crate::common::{Case, Certificates, Client, Ending, MODES, Mode, Peer, Switch, Upstream, Weir, pattern};
 use weir_http::Method;
@@ -15,14 +15,14 @@ fn after_a_switch_bytes_pass_both_ways_and_each_end_is_passed_on() {
         let answer = said.clone();
         let case = Case::new(mode, &[], move |peer| {
             peer.head();
-            // The first bytes of the new protocol come with the head.
+            // The first bytes of the new protocol arrive with the head.
             peer.answer([SWITCHED.as_bytes(), b"hello"].concat());
             let mut got = Vec::new();
             while got.len() < answer.len() {
                 assert_eq!(peer.stream.receive(&mut got), None);
             }
             assert!(got == answer);
-            // The client has more to say after this end.
+            // The client sends more after this end.
             peer.answer(&answer);
             peer.stream.finish();
             peer.read_to_end();
@@ -91,8 +91,8 @@ fn an_upgrade_that_the_upstream_ignores_is_an_ordinary_request() {
     }
 }
 
-/// Regression test: `h2c` was recognised only where it was the whole value. A server may choose any protocol of a list, and
-/// cleartext HTTP/2 would then have carried requests past the gateway.
+/// Regression test: `h2c` was recognised only as the whole value. A server may choose any protocol of a list, and
+/// cleartext HTTP/2 would then have carried requests past the gateway's checks.
 #[test]
 fn no_list_of_protocols_leads_to_cleartext_http_2() {
     for protocols in ["h2c", "websocket, h2c", "h2c ,websocket", ",H2C", "websocket,h2c/2.0"] {
@@ -134,7 +134,7 @@ fn a_tunnel_without_traffic_ends_with_a_drain() {
     }
 }
 
-/// A tunnel whose upstream says nothing after the switch, and its client.
+/// A tunnel with an upstream that is silent after the switch, and its client.
 #[track_caller]
 fn silent_tunnel(mode: Mode) -> (Case, Client) {
     let case = Case::new(mode, &[], |peer| {
@@ -148,8 +148,9 @@ fn silent_tunnel(mode: Mode) -> (Case, Client) {
     (case, client)
 }
 
-/// Regression test: the end of a client's stream within its handshake was reported again in every turn, so a relay that was
-/// merely looked at used its whole core until the handshake's deadline. Load balancers look every other second.
+/// Regression test: if a client's stream ended within its handshake, the poller reported the end again in every turn,
+/// so a health check of a relay used its whole core until the handshake's deadline. Load balancers check every few
+/// seconds.
 #[test]
 fn a_client_that_leaves_within_its_handshake_is_gone_at_once() {
     let certificates = Certificates::new();

@@ -1,4 +1,4 @@
-//! docs/TUTORIAL.md, pasted block by block into a shell, with ports that are free.
+//! docs/TUTORIAL.md, pasted block by block into a shell, with free ports.
 
 use crate::common::load::{ATTEMPTS, undisturbed};
 use crate::common::{DEADLINE, peer, poll_until};
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// The longest block: an experiment, on a busy machine.
+/// The timeout for the longest block: an experiment on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// A shell that runs one block after the other; when dropped, all that it started is gone.
+/// A shell that runs one block after the other; dropping it ends everything that it started.
 struct Shell {
     child: Child,
     folder: PathBuf,
@@ -25,7 +25,7 @@ impl Shell {
         let path = std::env::var_os("PATH").unwrap();
         let path = std::env::join_paths([weir.to_owned()].into_iter().chain(std::env::split_paths(&path)));
         let output = OpenOptions::new().create(true).append(true).open(folder.join("output")).unwrap();
-        // `-m` makes each job a process group, which a signal to the job reaches as a whole.
+        // `-m` makes each job a process group, so that a signal reaches the whole job.
         let child = Command::new("bash")
             .args(["-m", "-s"])
             .current_dir(folder)
@@ -44,7 +44,7 @@ impl Shell {
         fs::read_to_string(self.folder.join("output")).unwrap()
     }
 
-    /// Pastes a block, waits for its last command, and returns that one's exit code.
+    /// Pastes a block, waits for its last command, and returns the exit code of that.
     fn paste(&mut self, block: &str) -> String {
         self.blocks += 1;
         let code = self.folder.join(format!("code-{}", self.blocks));
@@ -54,7 +54,7 @@ impl Shell {
         fs::read_to_string(&code).unwrap().trim().to_owned()
     }
 
-    /// Pastes a block whose last command succeeds. On a busy machine it may find no evidence: then it gets more time.
+    /// Pastes a block whose last command must succeed. If it finds no evidence on a busy machine, it gets more time.
     fn paste_well(&mut self, block: &str) {
         let mut block = block.to_owned();
         for _ in 1..ATTEMPTS {
@@ -77,10 +77,10 @@ impl Drop for Shell {
     }
 }
 
-/// The exit code of a measurement that found none.
+/// The exit code of a measurement without evidence.
 const NO_EVIDENCE: &str = "3";
 
-/// With each `-d 3s` twice as long.
+/// Doubles the time of each `-d 3s`.
 fn with_more_time(block: &str) -> String {
     let mut parts = block.split("-d ");
     let mut longer = parts.next().unwrap().to_owned();
@@ -95,16 +95,16 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// The blocks of `sh` in a page.
+/// The `sh` blocks of a page.
 fn blocks(page: &str) -> Vec<String> {
     let parts = page.split("```sh\n").skip(1);
     parts.map(|part| part.split("```").next().unwrap().to_owned()).collect()
 }
 
-/// Runs the experiment and the proof. An error: the lab says that the machine disturbed them; the next attempt has longer
-/// windows.
+/// Runs the experiment and the proof. Errors: the lab reports that the machine disturbed them; the next attempt uses
+/// longer windows.
 fn experiment_and_proof(shell: &mut Shell, blocks: &[String]) -> Result<(), String> {
-    // Of an attempt before.
+    // Removes the result of an earlier attempt.
     let _ = fs::remove_dir_all(shell.folder.join("out"));
     let before = shell.output().len();
     let has_failed = blocks.iter().any(|block| shell.paste(block) != "0");

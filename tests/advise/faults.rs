@@ -1,4 +1,4 @@
-//! One fault at a time.
+//! Services with one fault at a time.
 
 use super::services::Language::{Go, Node, Python};
 use super::services::Presents::{Copies, Leaf, Nothing, Root, Rsa4096};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::sync::{Mutex, RwLock};
 use std::thread;
 
-/// A service, its fault, what it presents, the path requested, and the finding.
+/// A service, its fault, its certificate, the requested path, and the finding.
 type Case = (Language, &'static str, Presents, &'static str, &'static str);
 
 const CASES: [Case; 27] = [
@@ -21,7 +21,7 @@ const CASES: [Case; 27] = [
     (Node, "few-requests", Leaf, "/", "few-requests-per-connection"),
     (Go, "resumption-off", Leaf, "/", "resumption-off"),
     (Python, "resumption-off", Leaf, "/", "resumption-off"),
-    // Node.js stores no session that is not in a ticket.
+    // Node.js stores only sessions that are in tickets.
     (Node, "resumption-off", Leaf, "/", "resumption-fails"),
     (Go, "ticket-keys-change", Leaf, "/", "resumption-fails"),
     (Node, "ticket-keys-change", Leaf, "/", "resumption-fails"),
@@ -42,10 +42,10 @@ const CASES: [Case; 27] = [
     (Python, "nagle", Leaf, "/", "delayed-ack"),
 ];
 
-/// The tests that put load on services run beside each other, but not beside the one of proxies.
+/// Tests that put load on services may run together, but not together with the proxy test.
 pub(super) static ALONE: RwLock<()> = RwLock::new(());
 
-/// Each waits for an idle connection most of the time.
+/// The number of concurrent cases: each mostly waits for an idle connection.
 const AT_ONCE: usize = 6;
 
 #[test]
@@ -99,13 +99,13 @@ fn a_well_configured_service_has_no_finding() {
     });
 }
 
-/// The most attempts to see the connections of a proxy.
+/// The maximum number of attempts to see the connections of a proxy.
 const LOOKS: usize = 6;
 
-/// With a process, and with `perf` a profile.
+/// With a process and, if `perf` is available, a profile.
 #[test]
 fn a_proxy_without_upstream_keep_alive_is_told_from_one_that_pools() {
-    // Looks at sockets must not wait long for a core.
+    // Scans of sockets must not wait long for a core.
     let _alone = ALONE.write().unwrap();
     thread::scope(|scope| {
         for (language, presents, product) in [(Go, Leaf, "go"), (Node, Leaf, "node"), (Node, Nothing, "node")]
@@ -122,7 +122,7 @@ fn a_proxy_without_upstream_keep_alive_is_told_from_one_that_pools() {
 
 fn judge_proxy((language, presents): (Language, Presents), product: &str, fault: &str, upstream: &str) {
     let Some(proxy) = Service::start(language, fault, presents, Some(upstream)) else { return };
-    // On a busy machine the looks at short-lived sockets come too late for most of them.
+    // On a busy machine the scans come too late for most short-lived sockets.
     let look = || proxy.advice("/", &["--pid", &proxy.pid()]);
     let is_seen = |advice: &Value| fault == "none" || ids(advice).contains(&"upstream-keep-alive");
     let mut advice = look();
@@ -137,7 +137,7 @@ fn judge_proxy((language, presents): (Language, Presents), product: &str, fault:
     let at = found.iter().position(|id| *id == "upstream-keep-alive");
     assert_eq!(at.is_some_and(|at| at < 2), fault != "none", "{language:?} {fault}: {found:?} {facts}");
     assert_eq!(advice["product"], product);
-    // What else there is is true of the machine: Node.js may come with an old OpenSSL.
+    // Other findings may be true of the machine: Node.js may use an old OpenSSL.
     let others = found.iter().filter(|id| !["upstream-keep-alive", "upstream-certificates"].contains(id));
     assert!(others.clone().all(|id| *id == "openssl-3.0"), "{language:?} {fault}: {found:?}");
     if fault != "none" && peer("perf").is_some() && !advice["profile"].is_null() {

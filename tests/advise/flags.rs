@@ -1,4 +1,4 @@
-//! What may be given, and what is said about it.
+//! The valid flags, and the messages about invalid ones.
 
 use super::services::Language::Go;
 use super::services::Presents::Leaf;

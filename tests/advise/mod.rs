@@ -1,5 +1,5 @@
-//! `weir advise` against services in Go, Java, Python, Node.js and nginx that nobody here configured for it: each fault is
-//! named first or second, and a well-configured service has none.
+//! `weir advise` with independent services in Go, Java, Python, Node.js and nginx: each fault is the first or second
+//! finding, and a well-configured service has none.
 
 mod faults;
 mod flags;

@@ -1,7 +1,7 @@
-//! Twelve planted problems and five services without any: each problem is found, and nothing that is not there.
+//! Twelve planted problems and five services without one: `weir advise` finds each problem, and nothing else.
 //!
-//! Each case is judged by a measurement, or its test fails. An attempt with too few requests or samples is repeated
-//! with longer loads.
+//! Each case must be decided by measurements, or its test fails. An attempt with too few requests or samples is
+//! repeated with longer loads.
 
 use super::faults::ALONE;
 use super::services::Language::{Go, GoUnoptimised, Java, Node, Python};
@@ -14,10 +14,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// The advice on a service after loads of a time, such as `500ms`; `None` if a peer program is missing.
+/// Advises on a service after loads of a duration such as `500ms`; `None` if a peer program is missing.
 type Look = fn(&str) -> Option<Value>;
 
-/// A service with a planted problem, and the finding of it.
+/// A service with a planted problem, and the finding for it.
 type Planted = (&'static str, Look, &'static str);
 
 const PLANTED: [Planted; 12] = [
@@ -63,19 +63,20 @@ const CLEAN: [(&str, Look); 5] = [
     ("nginx", |window| nginx(window, "ssl_protocols TLSv1.2 TLSv1.3;")),
 ];
 
-/// The first line's advice, which is no finding.
+/// The advice in the first line, which is not a finding.
 const APPLICATION: &str = "look at the application first";
 
-/// True of the machine: runtimes and nginx may come with it.
+/// A finding that may be true of the machine: runtimes and nginx may use this library.
 const OLD_LIBRARY: &str = "openssl-3.0";
 
-/// Each waits for an idle connection most of the time. More loads at once would starve each other on two cores.
+/// The number of concurrent cases: each mostly waits for an idle connection. More loads would starve each other on two
+/// cores.
 const AT_ONCE: usize = 2;
 
-/// The time of the loads, by attempt: a busy machine completes few requests in a short one.
+/// The duration of the loads, by attempt: a busy machine completes few requests in a short load.
 const WINDOWS: [&str; 5] = [WINDOW, "1s", "3s", "9s", "27s"];
 
-/// A service that waited longer for a core than this share of the time may not show its problem.
+/// If a service waited for a core longer than this share of the time, its problem may not show.
 const STARVED: f64 = 0.4;
 
 #[test]
@@ -116,7 +117,7 @@ fn a_proxy_that_closes_is_seen_under_the_services_own_load() {
     }
 }
 
-/// The first lines of the text.
+/// The first lines of the text output.
 #[test]
 #[ignore = "its loads would starve the tests beside it; .ci/run has a step of its own for it"]
 fn the_text_begins_with_where_the_cpu_time_goes() {
@@ -141,7 +142,7 @@ fn the_text_begins_with_where_the_cpu_time_goes() {
     assert!(rest.contains("mostly ") && rest.contains("Json"), "{words}");
 }
 
-/// Judges all cases. Prints how many were judged: a missing peer program leaves out those that need it.
+/// Judges all cases, and prints their number: cases that need a missing peer program are left out.
 fn judge_all<T: Copy + Send + Sync>(all: &[T], judge: impl Fn(T) -> Option<Result<(), String>> + Sync) {
     let _alone = ALONE.write().unwrap_or_else(PoisonError::into_inner);
     let (left, verdicts) = (Mutex::new(all.to_vec()), Mutex::new(Vec::new()));
@@ -161,7 +162,7 @@ fn judge_all<T: Copy + Send + Sync>(all: &[T], judge: impl Fn(T) -> Option<Resul
     assert!(wrong.is_empty(), "{} cases were wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Judges a service that has one finding or none; `None` if a peer program is missing.
+/// Judges a service with one expected finding, or with none; `None` if a peer program is missing.
 fn judge(name: &str, look: Look, expected: Option<&str>) -> Option<Result<(), String>> {
     let needs_profile = expected == Some(APPLICATION);
     if needs_profile {
@@ -178,7 +179,7 @@ fn judge(name: &str, look: Look, expected: Option<&str>) -> Option<Result<(), St
             let facts: String = facts.collect();
             Some(Err(format!("{name}, loads of {window}: {what}: {found:?} {}{facts}", advice["split"])))
         };
-        // However little was measured, a finding must be true.
+        // A finding must be true even if little was measured.
         if found.iter().any(|id| *id != OLD_LIBRARY && Some(*id) != expected) {
             return wrong("a finding that is not there");
         }
@@ -198,14 +199,14 @@ fn judge(name: &str, look: Look, expected: Option<&str>) -> Option<Result<(), St
     Some(Err(format!("{name}: {} attempts, none measured it: {missing:?}", WINDOWS.len())))
 }
 
-/// The part that was not measured, as requests timed out or were too few for a median.
+/// The missing measurement, if requests timed out or were too few for a median.
 fn unmeasured(advice: &Value, needs_profile: bool) -> Option<&'static str> {
     let facts = ["load.p50_us", "http.response_ms"].into_iter();
     let is_missing = needs_profile && !is_profiled(advice);
     facts.filter(|fact| advice["facts"][*fact].is_null()).chain(is_missing.then_some("profile")).next()
 }
 
-/// Whether a profile has enough samples to say how they divide.
+/// Whether a profile has enough samples to be divided.
 fn is_profiled(advice: &Value) -> bool {
     let words = advice["split"]["words"].as_str();
     words.is_some_and(|words| !words.starts_with("too few samples"))
@@ -227,7 +228,7 @@ fn is_application(advice: &Value) -> bool {
     split["first"] == "application" && split["words"].as_str().unwrap().contains(APPLICATION) && named("Json")
 }
 
-/// From outside.
+/// Advice from outside, by URL alone.
 fn alone(window: &str, language: Language, fault: &str, presents: Presents) -> Option<Value> {
     Some(Service::start(language, fault, presents, None)?.advice_within(window, "/", &[]))
 }
@@ -262,14 +263,14 @@ fn closing_proxy() -> Option<(Server, Service, Certificates)> {
     Some((nginx, node, certificates))
 }
 
-/// The same, looked at from one of the two sides.
+/// The same, with the process on one of the two sides.
 fn behind(window: &str, pid: fn(&Server, &Service) -> String) -> Option<Value> {
     let (nginx, node, certificates) = closing_proxy()?;
     let url = format!("http://{}", nginx.address(false));
     Some(advice(&url, &certificates.ca, window, &["--pid", &pid(&nginx, &node)]))
 }
 
-/// A load that goes on until it is dropped.
+/// A load that continues until it is dropped.
 struct Load(Child);
 
 impl Load {

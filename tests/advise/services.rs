@@ -1,4 +1,4 @@
-//! Services with one switchable fault; their programs are in the directory of this file's name.
+//! Services with one switchable fault; their programs are in `tests/advise/services`.
 
 use crate::common::{go_program, peer};
 use serde_json::Value;
@@ -11,14 +11,14 @@ use std::sync::OnceLock;
 use tempfile::TempDir;
 use weir_tls::issue::{Authority, Issued, KeyKind};
 
-/// The time of each load, unless a test needs more.
+/// The duration of each load, unless a test needs more.
 pub(super) const WINDOW: &str = "500ms";
 
 /// The language of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Language {
     Go,
-    /// Go, compiled for a debugger.
+    /// Go without optimisation, as for a debugger.
     GoUnoptimised,
     Java,
     Node,
@@ -40,16 +40,17 @@ pub(super) enum Presents {
     Leaf,
     /// One with an RSA-4096 key.
     Rsa4096,
-    /// The root as well.
+    /// The leaf and the root.
     Root,
     /// The leaf three times.
     Copies,
-    /// None: it is in cleartext. For Node.js.
+    /// None, since the service uses cleartext. Only for Node.js.
     Nothing,
 }
 
 impl Service {
-    /// A service with this fault, or `none`; with an upstream, a proxy. `None` if the language is not on this machine.
+    /// Starts a service with this fault, or `none`; with an upstream, a proxy. `None` if the language is missing on
+    /// this machine.
     pub(super) fn start(
         language: Language,
         fault: &str,
@@ -77,29 +78,29 @@ impl Service {
         Some(Self { child, url, ca: files.ca, _folder: folder })
     }
 
-    /// Its address.
+    /// The service's address.
     pub(super) fn address(&self) -> SocketAddr {
         let (_, address) = self.url.split_once("://").unwrap();
         address.parse().unwrap()
     }
 
-    /// Its process.
+    /// The service's process ID.
     pub(super) fn pid(&self) -> String {
         self.child.id().to_string()
     }
 
-    /// The advice on it, as JSON.
+    /// The advice on the service, as JSON.
     pub(super) fn advice(&self, path: &str, flags: &[&str]) -> Value {
         self.advice_within(WINDOW, path, flags)
     }
 
-    /// The same, with loads of this time.
+    /// The same, with loads of this duration.
     pub(super) fn advice_within(&self, window: &str, path: &str, flags: &[&str]) -> Value {
         advice(&format!("{}{path}", self.url), &self.ca, window, flags)
     }
 }
 
-/// The advice on a URL with loads of this time, as JSON.
+/// The advice on a URL with loads of this duration, as JSON.
 pub(super) fn advice(url: &str, ca: &Path, window: &str, flags: &[&str]) -> Value {
     let own = [url, "--cacert", ca.to_str().unwrap(), "-d", window, "--json", "-"];
     serde_json::from_str(&output(&[&own[..], flags].concat())).unwrap()
@@ -107,7 +108,8 @@ pub(super) fn advice(url: &str, ca: &Path, window: &str, flags: &[&str]) -> Valu
 
 /// The output of `weir advise` with these arguments.
 pub(super) fn output(args: &[&str]) -> String {
-    // It waits for an idle connection and for `perf`, so it has no deadline here: on a busy machine that takes long.
+    // The command waits for an idle connection and for `perf`, so it gets no deadline here: both take long on a busy
+    // machine.
     let weir = Command::new(env!("CARGO_BIN_EXE_weir")).arg("advise").args(args).output().unwrap();
     assert_eq!(weir.status.code(), Some(0), "{args:?}: {}", String::from_utf8_lossy(&weir.stderr));
     String::from_utf8(weir.stdout).unwrap()
@@ -135,7 +137,7 @@ impl Presents {
     }
 }
 
-/// The IDs of the findings, in their order.
+/// The IDs of the findings, in order.
 pub(super) fn ids(advice: &Value) -> Vec<&str> {
     advice["findings"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap()).collect()
 }
@@ -151,7 +153,7 @@ fn go() -> Option<&'static Path> {
     BUILT.get_or_init(|| go_program("advise-service", &adjacent("go/main.go"), &[])).as_deref()
 }
 
-/// Of this program alone: its standard library is the same.
+/// Only this program is unoptimised; its standard library is the same.
 fn go_unoptimised() -> Option<PathBuf> {
     go_program("advise-service-unoptimised", &adjacent("go/main.go"), &["-gcflags=-N -l"])
 }

@@ -1,4 +1,4 @@
-//! How long a server keeps sessions.
+//! How long servers keep sessions, as found by returning clients.
 
 use super::services::{WINDOW, advice, ids};
 use crate::common::Certificates;

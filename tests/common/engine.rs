@@ -1,4 +1,4 @@
-//! A TLS engine that needs only a shell.
+//! A TLS engine as a shell script.
 
 /// The `engine.toml`; `build` is a TOML list.
 pub fn description(build: &str) -> String {
@@ -21,7 +21,7 @@ tickets = [2]
     )
 }
 
-/// The `run.sh`, which reports a run of the scenario in a microsecond.
+/// The `run.sh`, which reports that a run of the scenario took a microsecond.
 pub const RUNNER: &str = r#"
 while read -r key value; do
     case $key in group) group=$value ;; suite) suite=$value ;; version) version=$value ;; esac

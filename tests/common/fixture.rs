@@ -20,7 +20,7 @@ pub struct Mode {
     pub upstream_tls: bool,
 }
 
-/// All modes; a name has the client's side first, and `c` for cleartext.
+/// All modes; a name starts with the client side, and `c` stands for cleartext.
 pub const MODES: [Mode; 4] = [
     Mode { name: "h1c-h1c", client_tls: false, upstream_tls: false },
     Mode { name: "h1-h1c", client_tls: true, upstream_tls: false },
@@ -28,7 +28,7 @@ pub const MODES: [Mode; 4] = [
     Mode { name: "h1-h1", client_tls: true, upstream_tls: true },
 ];
 
-/// The test's CA and its certificate for 127.0.0.1 and localhost, in a temporary directory that lives as long as this.
+/// The test's CA and its certificate for 127.0.0.1 and localhost, in a temporary directory that is removed on drop.
 pub struct Certificates {
     pub ca: PathBuf,
     pub cert: PathBuf,

@@ -265,8 +265,8 @@ impl Timed {
     }
 }
 
-/// The trial connection before the run, which checks that the server is reachable. Over TLS it makes a full handshake;
-/// it carries no request and does not count.
+/// The trial connection before the run, which checks that the server is reachable. Over TLS it completes a full
+/// handshake. It carries no request, and the results do not count it.
 pub const TRIAL: u64 = 1;
 
 /// The smallest response with a body.

@@ -1,5 +1,5 @@
-//! Shared by the whole-program tests: real `weir` processes, raw cleartext and TLS connections, an upstream that runs a
-//! test's script, and certificates. No peer program is necessary.
+//! Code shared by the whole-program tests: real `weir` processes, raw cleartext and TLS connections, an upstream that
+//! runs a test's script, and certificates. It needs no other program.
 
 #![allow(unreachable_pub)]
 
@@ -117,8 +117,8 @@ fn missing(what: &str) {
     println!("skipped: {what}");
 }
 
-/// Builds a Go program of one file that needs only the standard library, with these flags; `None` if this machine has no
-/// Go.
+/// Builds a single-file Go program that needs only the standard library, with these flags; `None` if this machine has
+/// no Go.
 pub fn go_program(name: &str, source: &Path, flags: &[&str]) -> Option<PathBuf> {
     let go = peer("go")?;
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -129,8 +129,8 @@ pub fn go_program(name: &str, source: &Path, flags: &[&str]) -> Option<PathBuf> 
     Some(program)
 }
 
-/// Builds a Go module with the dependencies that `.ci/run` downloads; `None` if this machine has no Go, or not this one of
-/// them.
+/// Builds a Go module with the dependencies that `.ci/run` downloads; `None` if this machine lacks Go or this
+/// dependency.
 pub fn go_module(name: &str, module: &Path, dependency: &str) -> Option<PathBuf> {
     let go = peer("go")?;
     let cache = peers_directory().join("go");

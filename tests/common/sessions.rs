@@ -15,7 +15,7 @@ pub fn connector(ca: &Path, versions: &[Version]) -> Connector {
     TlsClient::new(&settings).unwrap().core()
 }
 
-/// Connects to 127.0.0.1. Errors: such as a certificate of an untrusted CA.
+/// Connects to 127.0.0.1. Errors: the handshake failed, for example because the CA is not trusted.
 pub fn connect(address: SocketAddr, connector: &Connector) -> io::Result<Client> {
     let session = connector.connect(&"127.0.0.1".parse().unwrap());
     Ok(Client { stream: Stream::connect(address, Some(session))? })
@@ -26,7 +26,8 @@ pub fn is_resumed(client: &mut Client) -> bool {
     client.stream.session().and_then(|session| session.facts()).unwrap().kind.is_resumption()
 }
 
-/// Sends a request on a new connection, whose response brings tickets; returns whether it resumed a session.
+/// Sends a request on a new connection, and reads the response and with it the tickets. Returns whether the connection
+/// resumed a session.
 pub fn resumes(address: SocketAddr, connector: &Connector) -> bool {
     let mut client = connect(address, connector).unwrap();
     assert_eq!(client.ask("GET / HTTP/1.1\r\nHost: h\r\n\r\n").status, 200);

@@ -1,4 +1,4 @@
-//! A blocking connection, cleartext or TLS, that distinguishes the ways in which it can close.
+//! A blocking connection, in cleartext or over TLS, that distinguishes the ways in which the peer can close it.
 
 use super::DEADLINE;
 use socket2::SockRef;

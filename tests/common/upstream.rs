@@ -21,7 +21,7 @@ pub struct Peer {
     /// The number of this connection, from 0.
     pub index: usize,
     shared: Arc<Shared>,
-    /// Bytes put back, which the record already has.
+    /// The number of bytes put back that the record already contains.
     unread: usize,
 }
 
@@ -206,7 +206,7 @@ impl Peer {
         if let Some(ending) = ending {
             self.shared.endings.lock().unwrap().push((self.index, ending));
         }
-        // The record already has bytes that were put back.
+        // The record already contains bytes that were put back.
         let known = std::mem::take(&mut self.unread);
         self.shared.received.lock().unwrap()[self.index].extend_from_slice(&into[before + known..]);
         ending

@@ -1,4 +1,4 @@
-//! A client or server that disconnects, or responds, before the exchange is complete.
+//! Clients and servers that disconnect, or servers that respond, before the exchange is complete.
 
 use super::scripts::{GET, OK};
 use crate::common::{self, Case, DEADLINE, Ending, MODES, Switch, pattern, poll_until, until_still};
@@ -58,7 +58,7 @@ fn an_early_rejection_reaches_a_client_that_is_still_sending() {
         let case = Case::new(mode, &[], |peer| {
             peer.head();
             peer.answer(REFUSAL);
-            // Keep reading for a while, as a careful server does.
+            // Keep reading for a while, as well-behaved servers do.
             peer.read_to_end();
         });
         let mut client = case.client();

@@ -45,7 +45,7 @@ fn a_client_that_gives_up_ends_the_attempt() {
                     }
                 }
                 close(&mut client);
-                // A FIN could mean the end of the request only, as it does for this client.
+                // A FIN could mean only the end of the request, as it does for this client.
                 assert_eq!(case.upstream.wait_for_ending(0), Ending::Reset, "{what}");
                 case.weir.wait_for_stderr(&["client_closed", "GET /"]);
                 let ended = case.stop();

@@ -1,4 +1,4 @@
-//! Upstream connections: shared, resumed, and not reused after a fault.
+//! Upstream connections: shared and resumed, but not reused after a fault.
 
 use super::scripts::{GET, OK};
 use crate::common::{Case, MODES, Switch};

@@ -1,4 +1,4 @@
-//! Requests and upstream responses.
+//! Requests and upstream responses for the tests of connections.
 
 use crate::common::Peer;
 

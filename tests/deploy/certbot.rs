@@ -1,4 +1,4 @@
-//! certbot's deploy hook, run on a directory that is laid out like certbot's.
+//! certbot's deploy hook, run on a directory with certbot's layout.
 
 use super::file;
 use crate::common::{Certificates, Client, DEADLINE, Weir, poll_until};
@@ -31,7 +31,7 @@ impl Certbot {
         self.folder.path().join("live/example.org")
     }
 
-    /// Where the gateway's copies are.
+    /// The directory of the gateway's copies.
     fn copies(&self) -> PathBuf {
         self.folder.path().join("weir")
     }
@@ -40,7 +40,7 @@ impl Certbot {
         self.copies().join("example.org")
     }
 
-    /// A renewal with this chain and key.
+    /// Simulates a renewal with this chain and key.
     fn renew(&mut self, chain: &[u8], key: &[u8]) {
         self.renewals += 1;
         for (file, bytes) in FILES.into_iter().zip([chain, key]) {
@@ -54,7 +54,7 @@ impl Certbot {
         }
     }
 
-    /// The hook, which appends to the file `reloads` in place of a reload.
+    /// The hook. Instead of a reload, it appends to the file `reloads`.
     fn hook(&self) -> Command {
         let reloads = self.folder.path().join("reloads");
         let mut hook = Command::new(file("certbot-deploy-hook"));
@@ -137,7 +137,7 @@ fn the_copies_are_for_the_gateways_group_alone_and_there_is_one_pair() {
     };
     assert_eq!((mode(&certbot.copies()), mode(&certbot.link())), (0o750, 0o750));
     assert!(FILES.iter().all(|file| mode(&certbot.link().join(file)) == 0o640));
-    // The link and the directory that it leads to.
+    // The link and its target directory.
     assert_eq!(fs::read_dir(certbot.copies()).unwrap().count(), 2);
     assert_eq!(fs::read_dir(certbot.link()).unwrap().count(), 2);
     assert_eq!(certbot.reloads(), 3);
@@ -213,8 +213,8 @@ fn a_reload_that_fails_is_reported_and_the_new_pair_is_for_the_next() {
     assert_eq!(certbot.copied(), files);
 }
 
-/// A reader that opens the chain and then the key, at any time, has a pair but for one that a reload follows: it finds the
-/// files of one directory.
+/// A reader that opens the chain and then the key gets files of the same directory, and so a matching pair. Otherwise a
+/// reload follows.
 #[test]
 fn chain_and_key_change_together() {
     let mut certbot = Certbot::new();

@@ -1,4 +1,4 @@
-//! A gateway with the rights of a container does all that it does without.
+//! A gateway with a container's privileges works as it does without confinement.
 
 use super::file;
 use crate::common::{
@@ -15,21 +15,21 @@ use std::process::Command;
 use tempfile::TempDir;
 use weir_http::Method;
 
-/// In containers `nobody` has it; here it owns nothing but the test's folder.
+/// The UID of `nobody` in containers; here it owns only the test's directory.
 const USER: u32 = 65_534;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 
-/// A folder in which confined programs run.
+/// A directory in which confined programs run.
 pub(super) struct Confined {
     python: PathBuf,
     folder: TempDir,
-    /// Programs run as another user, and can write to nothing but the folder.
+    /// Whether programs run as another user that can write only to this directory.
     is_complete: bool,
 }
 
 impl Confined {
-    /// `None`, and the reason on stdout, if this machine cannot confine.
+    /// `None`, with the reason on stdout, if this machine cannot confine programs.
     pub(super) fn new() -> Option<Self> {
         let python = peer("python3")?;
         if cfg!(not(target_arch = "x86_64")) {
@@ -54,12 +54,12 @@ impl Confined {
         self.folder.path().join(name)
     }
 
-    /// Copies a file here.
+    /// Copies a file into the directory.
     pub(super) fn take(&self, file: &Path, name: &str) {
         copy_program(file, &self.path(name));
     }
 
-    /// `weir ARGS` with these rights.
+    /// `weir ARGS` with the confined privileges.
     pub(super) fn weir(&self, profile: &Path, args: &[&str]) -> Command {
         if self.is_complete {
             for entry in fs::read_dir(self.folder.path()).unwrap() {
@@ -98,7 +98,8 @@ fn is_ok(answer: &Answer) -> bool {
     answer.status == 200 && answer.text() == "ok"
 }
 
-/// TLS on both sides, names, a Unix socket, the log and its rotation, reloads, the admin socket, health checks, signals, a drain.
+/// Covers TLS on both sides, names, a Unix socket, the log and its rotation, reloads, the admin socket, health checks,
+/// signals and a drain.
 #[test]
 fn the_rights_of_a_container_are_enough() {
     let Some(confined) = Confined::new() else { return };
@@ -109,7 +110,7 @@ fn the_rights_of_a_container_are_enough() {
     confined.take(&certificates.key, "key.pem");
     confined.take(&certificates.ca, "ca.pem");
     let folder = confined.folder.path().display();
-    // A name server that says nothing.
+    // A name server that does not respond.
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let config = |more: &str| {
         format!(
@@ -148,13 +149,14 @@ fn the_rights_of_a_container_are_enough() {
         let answer = client.ask(format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n"));
         assert!(is_ok(&answer), "{path}: {}{}\n{}", answer.head, answer.text(), weir.stderr());
     }
-    // Tools that rotate logs rename the file.
+    // Log rotation tools rename the file.
     let log = confined.path("access.log");
     fs::rename(&log, confined.path("access.log.1")).unwrap();
     poll_until(DEADLINE, "a new file", || log.exists());
     client.ask("GET /rotated HTTP/1.1\r\nHost: h\r\n\r\n");
     poll_until(DEADLINE, "a line", || fs::read_to_string(&log).unwrap().contains("/rotated"));
-    // Reloads: asked for, by a signal, and because a file has changed, first to one with a name that cannot be resolved.
+    // Reloads by request, by a signal and by a changed file, first to a configuration with a name that cannot be
+    // resolved.
     assert!(confined.admin("POST /reload").starts_with("HTTP/1.1 200"));
     weir.signal(Signal::HUP);
     poll_until(DEADLINE, "a line of both", || weir.stderr().matches("weir: reloaded").count() == 2);
@@ -179,13 +181,13 @@ fn the_rights_of_a_container_are_enough() {
     let mut top = confined.weir(&profile, &["top", "--once", "--every", "0.1", "--admin", &admin]);
     let shown = top.output().unwrap();
     assert!(shown.status.success(), "{}", String::from_utf8_lossy(&shown.stderr));
-    // Stopped and continued, as a debugger does it: waits go on.
+    // Stop and continue, as a debugger does: waits must resume.
     weir.signal(Signal::STOP);
     weir.signal(Signal::CONT);
     weir.signal(Signal::USR1);
     weir.wait_for_stderr(&["weir: so far: served"]);
     assert!(is_ok(&client.ask(GET)));
-    // A drain lets a request finish.
+    // A drain lets a request in flight finish.
     let mut last = with_tls(&weir, 0, &certificates);
     last.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nbo");
     poll_until(DEADLINE, "it is at the server", || upstream.received_bytes() > 0);
@@ -199,7 +201,7 @@ fn the_rights_of_a_container_are_enough() {
     assert!(!confined.path("weir.sock").exists(), "sockets go with the gateway");
 }
 
-/// The filter is one: without a call that is needed nothing works.
+/// The filter is effective: if it lacks a necessary call, nothing works.
 #[test]
 fn what_is_not_in_the_list_does_not_pass() {
     let Some(confined) = Confined::new() else { return };

@@ -1,4 +1,4 @@
-//! What is in `deploy/`: it is valid, and its rights are enough for all that the gateway does.
+//! The files in `deploy/` are valid, and the privileges that they grant suffice for the gateway.
 
 mod certbot;
 mod confined;
@@ -8,7 +8,7 @@ mod upgrade;
 use crate::common::{Certificates, Weir};
 use std::path::{Path, PathBuf};
 
-/// A file of `deploy/`.
+/// The path of a file in `deploy/`.
 fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy").join(name).canonicalize().unwrap()
 }

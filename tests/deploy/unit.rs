@@ -1,11 +1,11 @@
-//! The units for systemd.
+//! The systemd units.
 
 use super::{allowed, file};
 use crate::common::peer;
 use std::fs;
 use std::process::Command;
 
-/// The values of a setting, in their order.
+/// The values of a setting, in order.
 fn values(unit: &str, name: &str) -> Vec<String> {
     let lines = unit.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix('='));
     lines.map(str::to_owned).collect()
@@ -15,7 +15,7 @@ fn unit() -> String {
     fs::read_to_string(file("weir.service")).unwrap()
 }
 
-/// The group of calls that an upgrade in place needs, and the single ones.
+/// The group of system calls that an upgrade in place needs, and the individual calls.
 pub(super) fn calls() -> (String, Vec<String>) {
     let filters = values(&unit(), "SystemCallFilter");
     let mut names = filters.last().unwrap().split(' ').map(str::to_owned);
@@ -31,10 +31,10 @@ fn systemd_takes_the_units_and_finds_little_exposed() {
     fs::copy(file("weir.socket"), &socket).unwrap();
     let verified = Command::new(&analyze).arg("verify").args([&service, &socket]).output().unwrap();
     let words = String::from_utf8_lossy(&verified.stderr).into_owned();
-    // Of other units of this machine it may complain.
+    // It may also complain about other units of this machine.
     let ours = words.lines().find(|line| line.contains("weir.service") || line.contains("weir.socket"));
     assert_eq!(ours, None);
-    // In tenths: 0 is a service without any right, 100 one with all.
+    // In tenths: 0 is a service without any privilege, 100 one with all.
     let mut judge = Command::new(&analyze);
     judge.args(["security", "--offline=yes", "--no-pager", "--threshold=20"]).arg(&service);
     let judged = judge.output().unwrap();
@@ -46,7 +46,7 @@ fn systemd_takes_the_units_and_finds_little_exposed() {
     assert!(judged.status.success(), "{}{words}", String::from_utf8_lossy(&judged.stdout));
 }
 
-/// A call that one of them lacks would be found missing by an operator.
+/// A system call that one of the two lacks would otherwise be found by an operator.
 #[test]
 fn unit_and_container_allow_the_same_calls_but_for_an_upgrade_in_place() {
     let filters = values(&unit(), "SystemCallFilter");

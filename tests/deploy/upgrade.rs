@@ -1,4 +1,4 @@
-//! An upgrade in place of a gateway with the rights of the unit, and of one with those of a container.
+//! Upgrades in place of gateways with the privileges of the systemd unit and of a container.
 
 use super::confined::Confined;
 use super::unit::calls;
@@ -12,12 +12,12 @@ use std::process::Command;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 
-/// What of systemd's `@process` Rust's and the kernel's ways to start, signal and await a process may need. The filter of the
-/// test has no more of it, so it is narrower than the unit's.
+/// The calls of systemd's `@process` that Rust's and the kernel's ways to start, signal and await a process may need.
+/// The test's filter allows no others of this group, so it is narrower than the unit's.
 const OF_PROCESS: [&str; 9] =
     ["clone", "clone3", "kill", "pidfd_open", "pidfd_send_signal", "prctl", "vfork", "wait4", "waitid"];
 
-/// The calls of the unit, without what systemd adds, as a profile of confined.py.
+/// The unit's system calls, without those that systemd adds, as a profile for confined.py.
 fn profile(confined: &Confined) -> PathBuf {
     let (group, upgrade) = calls();
     assert_eq!(group, "@process");
@@ -35,19 +35,19 @@ fn profile(confined: &Confined) -> PathBuf {
     place
 }
 
-/// Kills those that have taken the gateway's place, if a test fails.
+/// Kills the processes that have replaced the gateway, if a test fails.
 struct Upgraded(Weir);
 
 impl Drop for Upgraded {
     fn drop(&mut self) {
         for pid in self.0.successors() {
-            // An error means that it has ended.
+            // An error means that the process has exited.
             let _ = kill_process(pid, Signal::KILL);
         }
     }
 }
 
-/// Starts a gateway with these calls: TLS, a Unix socket, the log and the admin socket.
+/// Starts a gateway with only these system calls: with TLS, a Unix socket, the log and the admin socket.
 fn start(confined: &Confined, profile: &Path, certificates: &Certificates) -> Weir {
     confined.take(&certificates.cert, "chain.pem");
     confined.take(&certificates.key, "key.pem");
@@ -84,7 +84,7 @@ fn the_calls_of_the_unit_are_enough_for_an_upgrade() {
     let profile = profile(&confined);
     let mut upgraded = Upgraded(start(&confined, &profile, &certificates));
     let weir = &mut upgraded.0;
-    // One that fails: its process is awaited.
+    // An upgrade that fails: the old process waits for the new one to exit.
     fs::write(confined.path("weir.toml"), "nonsense").unwrap();
     weir.signal(Signal::USR2);
     weir.wait_for_stderr(&["weir: upgrade refused: ", "weir.toml:1", "; this process goes on"]);
@@ -94,7 +94,7 @@ fn the_calls_of_the_unit_are_enough_for_an_upgrade() {
     poll_until(DEADLINE, "an upgrade", || weir.successors().len() == 1);
     assert_eq!(weir.exit_code(), Some(0), "{}", weir.stderr());
     assert_eq!(get(weir, &certificates), "new");
-    // The new process has the same rights.
+    // The new process has the same privileges.
     write(&confined, "newer");
     assert!(confined.admin("POST /upgrade").starts_with("HTTP/1.1 200"), "{}", weir.stderr());
     poll_until(DEADLINE, "another one", || weir.successors().len() == 2);

@@ -38,7 +38,7 @@ fn ask(weir: &Weir, connector: &Connector) -> (bool, String) {
     (is_resumed(&mut client), answer.fields("date")[0].split(' ').nth(3).unwrap().to_owned())
 }
 
-/// Only the gateway sees the other time, by a preloaded library.
+/// Only the gateway sees the other time, through a preloaded library.
 #[test]
 fn requests_handshakes_and_the_drain_survive_a_jump_by_years() {
     if peer("faketime").is_none() {
@@ -70,7 +70,7 @@ fn requests_handshakes_and_the_drain_survive_a_jump_by_years() {
             .enumerate()
     {
         fs::write(&offset, format!("{jump:+}y")).unwrap();
-        // Until the next second, and in each worker.
+        // This may take until the next second, and happens in each worker.
         poll_until(DEADLINE, "the other time", || {
             (0..8).all(|_| (ask(&weir, &connector).1.parse::<i32>().unwrap() - year - jump).abs() <= 1)
         });

@@ -34,7 +34,7 @@ fn with_a_full_disk_lines_of_the_access_log_are_lost_and_nothing_else() {
         lost() > 100
     });
     weir.wait_for_stderr(&["log.access", "No space left on device", "lines are lost"]);
-    // The disk has room again.
+    // The disk has free space again.
     let next = folder.path().join("next");
     symlink(&file, &next).unwrap();
     std::fs::rename(&next, &link).unwrap();

@@ -1,4 +1,4 @@
-//! Faults in the gateway's environment: it continues, limits its losses and reports them.
+//! Faults in the gateway's environment: the gateway keeps running, limits its losses and reports them.
 
 mod clock;
 mod disk;

@@ -1,5 +1,5 @@
 //! Messages that the gateway rejects by default and settings can accept: scope and reporting of the settings. The
-//! matrix in `smuggling` has the effect of each rule, byte for byte.
+//! matrix in `smuggling` tests the effect of each rule, byte for byte.
 
 use super::{ask, metric};
 use crate::common::{Client, DEADLINE, Peer, Upstream, Weir, poll_until};

@@ -17,7 +17,7 @@ use weir_http::Method;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 
-/// A gateway as systemd starts it: with this socket as descriptor 3, by this name.
+/// A gateway as systemd starts it: with this socket as descriptor 3, under this name.
 fn activated(socket: impl Into<OwnedFd>, name: &str, file: &Path) -> Command {
     // A shell passes the descriptor, since that needs `unsafe` in Rust. It executes the gateway, so the process ID
     // stays.
@@ -34,7 +34,7 @@ fn write(folder: &Path, config: &str) -> std::path::PathBuf {
     file
 }
 
-/// The output of a start that fails.
+/// The output of a failed start.
 fn failure(mut command: Command) -> Ended {
     let output = command.output().unwrap();
     let [stdout, stderr] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
@@ -230,7 +230,7 @@ fn the_supervisor_hears_nothing_from_a_process_that_stops() {
     let mut client = Client::connect(weir.address(), None);
     client.send(GET);
     upstream.wait_for_requests(1);
-    // A reload that waits for a name, and an upgrade that waits for the reload.
+    // A reload waits for a name, and an upgrade waits for the reload.
     names.say("app.test", Says::Nothing);
     let more = format!(
         "\n[dns]\nservers = '{}'\ntimeout = '3s'\n[service.new]\nservers = 'http://app.test'\n",

@@ -7,7 +7,7 @@ use std::net::{TcpListener, ToSocketAddrs as _};
 
 const ROUTE: &str = "[[route]]\nrespond.status = 200\n";
 
-/// Regression test: the kernel dealt connections to either of two listeners, one with TLS and one without.
+/// Regression test: the kernel distributed connections to both of two listeners, one with TLS and one without.
 #[test]
 fn an_address_is_listened_on_once_however_it_is_written() {
     let folder = tempfile::tempdir().unwrap();

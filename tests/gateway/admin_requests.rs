@@ -12,8 +12,8 @@ fn gateway(admin: &str) -> Weir {
     Weir::configured(&super::config_to(&upstream, &format!("[admin]\nbind = '127.0.0.1:0'\n{admin}")), 1)
 }
 
-/// Regression test: a web page whose name resolves to the loopback interface could read everything, and change what
-/// needs no `Origin`.
+/// Regression test: a web page whose name resolves to the loopback interface could read everything, and change
+/// everything that does not require `Origin`.
 #[test]
 fn requests_for_other_hosts_and_of_web_pages_are_refused() {
     let weir = gateway("hosts = ['weir.internal', 'Admin.Example.org']");
@@ -91,4 +91,72 @@ fn those_who_trickle_make_room() {
         persistent.send("GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n");
         assert_eq!(persistent.answer(Method::Get).status, 200);
     }
+}
+
+/// The rows of the table of paths in docs/gateway/monitoring.md: each path with its methods.
+fn documented_paths() -> Vec<(&'static str, &'static str)> {
+    let document = include_str!("../../docs/gateway/monitoring.md");
+    let (_, table) = document.split_once("| path | methods | response |\n").unwrap();
+    let rows = table.lines().map_while(|row| row.strip_prefix("| ")).skip(1);
+    rows.map(|row| {
+        let mut cells = row.split(" | ");
+        (cells.next().unwrap().trim_matches('`'), cells.next().unwrap())
+    })
+    .collect()
+}
+
+#[test]
+fn each_path_has_the_documented_methods_and_a_405_names_them() {
+    let paths = documented_paths();
+    let weir = gateway("");
+    let index = weir.ask_admin("GET /");
+    let lines: Vec<_> = index
+        .text()
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .map(|(path, methods)| (path, methods.trim()))
+        .collect();
+    assert_eq!(lines, paths);
+    let expected = paths.iter().map(|(path, _)| *path).collect::<Vec<_>>().join(", ");
+    for (path, methods) in paths {
+        let allowed: Vec<_> = methods.split(", ").collect();
+        assert_eq!(allowed.contains(&"GET"), allowed.contains(&"HEAD"), "{path}");
+        let path = path.replace("NAME", "app").replace("SERVER", "127.0.0.1:1");
+        for name in ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "get"] {
+            // The others would change something.
+            if allowed.contains(&name) && !["GET", "HEAD"].contains(&name) {
+                continue;
+            }
+            let mut client = Client::connect(weir.admin(), None);
+            client.send(format!("{name} {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+            let answer = client.answer(if name == "HEAD" { Method::Head } else { Method::Get });
+            match allowed.contains(&name) {
+                true => assert_ne!(answer.status, 405, "{name} {path}"),
+                false => {
+                    assert_eq!(
+                        (answer.status, answer.fields("allow")),
+                        (405, vec![methods]),
+                        "{name} {path}"
+                    );
+                }
+            }
+        }
+        for method in ["GET", "DELETE"] {
+            let answer = weir.ask_admin(&format!("{method} {path}x/y"));
+            let is_server = path.ends_with("127.0.0.1:1");
+            assert_eq!(answer.status, 404, "{method} {path}x/y");
+            assert!(
+                is_server || answer.text() == format!("expected one of {expected}\n"),
+                "{}",
+                answer.text()
+            );
+            assert!(answer.fields("allow").is_empty(), "{}", answer.head);
+        }
+    }
+    // A query is for POST, even if it is sent by GET.
+    for path in ["/services/app/servers/127.0.0.1:1?state=drain", "/services/x/servers/x?"] {
+        let answer = weir.ask_admin(&format!("GET {path}"));
+        assert_eq!((answer.status, answer.fields("allow")), (405, vec!["POST"]), "{}", answer.text());
+    }
+    assert_eq!(weir.ask_admin("GET /services?state=drain").status, 400);
 }

@@ -57,7 +57,7 @@ fn clients_are_let_in_by_their_network() {
     }
 }
 
-/// Behind a load balancer that sends PROXY headers, its own address says nothing about the client.
+/// If a load balancer sends PROXY headers, its own address says nothing about the client.
 #[test]
 fn the_address_that_a_proxy_header_names_counts() {
     let upstream = named("a");

@@ -1,4 +1,4 @@
-//! Certificates that are replaced at run time.
+//! Replacing certificates at run time.
 
 use super::named;
 use super::upgrade::Line;
@@ -11,8 +11,8 @@ use weir_tls::{Client as TlsClient, ClientSettings, Roots, Version};
 
 const PATH: &str = "/certificates/web";
 
-/// A configuration with the certificates `web` and `other`, and two listeners; the second one presents `other` alone. `tls`: keys of
-/// the first one.
+/// A configuration with the certificates `web` and `other` and two listeners; the second one presents only `other`.
+/// `tls`: keys for the first one.
 fn config(web: &Certificates, other: &Certificates, upstream: &Upstream, tls: &str) -> String {
     let certificate = |name: &str, of: &Certificates| {
         format!(
@@ -44,7 +44,7 @@ fn admin(weir: &Weir, method: &str, path: &str, body: &str) -> Answer {
     Client::connect(weir.admin(), None).ask(request(method, path, body))
 }
 
-/// The body that sets these certificates.
+/// The request body that sets these certificates.
 fn body(certificates: &Certificates) -> String {
     let read = |path| fs::read_to_string(path).unwrap();
     json!({ "chain": read(&certificates.cert), "key": read(&certificates.key) }).to_string()
@@ -54,7 +54,7 @@ fn put(weir: &Weir, certificates: &Certificates) -> Answer {
     admin(weir, "PUT", PATH, &body(certificates))
 }
 
-/// A connection of a client that trusts this CA alone and asks for `name`.
+/// A connection of a client that trusts only this CA and asks for `name`.
 fn connect(address: SocketAddr, certificates: &Certificates, name: &str) -> Client {
     let roots = Roots::File(certificates.ca.clone());
     let settings = ClientSettings { roots, ..ClientSettings::default() };
@@ -66,7 +66,7 @@ fn status_of(client: &mut Client, host: &str) -> u16 {
     client.ask(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n")).status
 }
 
-/// The response to a client that trusts this CA alone and asks for `web.test`, on the first listener.
+/// The status for a client that trusts only this CA and asks for `web.test`, on the first listener.
 fn status(weir: &Weir, certificates: &Certificates) -> u16 {
     status_of(&mut connect(weir.address(), certificates, "web.test"), "web.test")
 }
@@ -84,7 +84,7 @@ fn a_certificate_is_replaced_kept_over_a_reload_and_given_back() {
     assert_eq!(status(&weir, &web), 200);
     let changed = shown(&put(&weir, &set));
     assert_eq!((&changed["from"], &changed["names"]), (&json!("admin"), &json!(["web.test"])));
-    // All workers have it once the response is there.
+    // Once the response has arrived, all workers use the certificate.
     for _ in 0..8 {
         assert_eq!(status(&weir, &set), 200);
     }
@@ -93,7 +93,8 @@ fn a_certificate_is_replaced_kept_over_a_reload_and_given_back() {
     assert_eq!(from, ["admin", "file"]);
     assert_eq!(admin(&weir, "POST", "/reload", "").status, 200);
     assert_eq!(status(&weir, &set), 200, "a reload keeps it");
-    // Regression test: after a reload, the certificate was also among those of the files, even when it was there no more.
+    // Regression test: after a reload, the report listed the certificate among those of the files, even if the files no
+    // longer contained it.
     let config = || admin(&weir, "GET", "/config", "").text().to_owned();
     let file = format!("\n               web: {}\n", web.cert.display());
     assert!(
@@ -140,7 +141,7 @@ fn a_faulty_request_changes_nothing() {
         ("PUT", "/certificates/%77eb", mismatched.as_str(), 400, "key: "),
         ("DELETE", "/certificates/%00%1b", "", 404, "unknown certificate `%00%1b`"),
         ("DELETE", "/certificates/..", "", 404, "unknown certificate `..`"),
-        ("DELETE", "/certificates/web/", "", 405, "expected GET"),
+        ("DELETE", "/certificates/web/", "", 404, "expected one of /, /metrics"),
         ("DELETE", PATH, "", 200, "\"from\":\"file\""),
         ("DELETE", PATH, "", 200, "\"from\":\"file\""),
     ] {
@@ -155,11 +156,11 @@ fn a_faulty_request_changes_nothing() {
     assert_eq!(status(&weir, &web), 200);
 }
 
-/// The private keys travel in memory, so nothing of them is on stderr either.
+/// Private keys stay in memory, so they must not appear on stderr, either.
 #[test]
 fn an_upgrade_keeps_it_while_the_files_of_its_own_are_the_same() {
     let [web, set, next, renewed] = [(); 4].map(|()| Certificates::for_names(&["web.test"]));
-    // It gives up the name, which `other` then gets.
+    // The certificate gives up the name, which `other` then gets.
     let moved = Certificates::for_names(&["new.test"]);
     let (other, upstream) = (Certificates::for_names(&["other.test"]), named("a"));
     let line = Line::new(&config(&web, &other, &upstream, ""), 2);
@@ -201,7 +202,7 @@ fn an_upgrade_keeps_it_while_the_files_of_its_own_are_the_same() {
     }
 }
 
-/// Regression test: a controller that repeats a request ended the stored sessions.
+/// Regression test: a controller that repeated a request discarded the stored sessions.
 #[test]
 fn the_same_certificate_again_changes_nothing() {
     let [web, set] = [(); 2].map(|()| Certificates::for_names(&["127.0.0.1", "localhost"]));
@@ -223,7 +224,7 @@ fn the_same_certificate_again_changes_nothing() {
     assert_eq!(written, 3, "{}", ended.stderr);
 }
 
-/// Files with such certificates get a warning, too.
+/// Files with such certificates also get a warning.
 #[test]
 fn an_expired_certificate_is_served_with_a_warning() {
     let (web, other) = (Certificates::for_names(&["web.test"]), Certificates::for_names(&["other.test"]));
@@ -235,7 +236,8 @@ fn an_expired_certificate_is_served_with_a_warning() {
     weir.wait_for_stderr(&["weir: warning: ", why, "; renew it"]);
 }
 
-/// New connections have the rules of the new names (RFC 9110 section 7.4), and others those of the certificates that they began with.
+/// New connections follow the rules of the new names (RFC 9110 section 7.4), older ones those of the certificates with
+/// which they began.
 #[test]
 fn hosts_are_misdirected_by_the_names_of_the_connections_own_certificates() {
     let web = Certificates::for_names(&["web.test"]);
@@ -254,7 +256,7 @@ fn hosts_are_misdirected_by_the_names_of_the_connections_own_certificates() {
     assert_eq!([status_of(&mut again, "new.test"), status_of(&mut again, "web.test")], [200, 421]);
 }
 
-/// For `web.test`, with its key, until 2020-02-01.
+/// A certificate for `web.test` with its key, expired on 2020-02-01.
 const EXPIRED: &str = "\
 -----BEGIN CERTIFICATE-----
 MIIBSjCB8aADAgECAgEBMAoGCCqGSM49BAMCMBMxETAPBgNVBAMMCHdlYi50ZXN0

@@ -120,7 +120,7 @@ fn all_findings_are_reported_at_once_in_the_order_of_the_file() {
     let numbers = lines.iter().map(|line| line[path.len() + 7..].split(':').next().unwrap());
     let numbers: Vec<u32> = numbers.map(|number| number.parse().unwrap()).collect();
     assert!(numbers.is_sorted(), "{numbers:?}");
-    // A start prints only errors, no warnings.
+    // A start prints only errors, not warnings.
     let ended = Weir::run(&["serve", "--config", path]);
     assert_eq!((ended.code, ended.stderr.lines().count()), (Some(2), expected.len() - 1));
 }
@@ -272,7 +272,7 @@ fn an_explanation_names_what_is_set() {
     assert!(ended.stdout.lines().all(|line| line.chars().count() <= 100));
 }
 
-/// The explanation omits keys at their default and has every other value.
+/// The explanation omits keys with default values and shows all others.
 #[test]
 fn an_explanation_has_what_listeners_do_with_odd_requests_and_the_name_in_via() {
     let folder = tempfile::tempdir().unwrap();

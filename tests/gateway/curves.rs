@@ -1,4 +1,5 @@
-//! `tls.curves`: Weir's own curves towards clients and servers; skipped, with a message, on processors without AVX-512 IFMA.
+//! `tls.curves`: Weir's own curve arithmetic towards clients and servers. Skipped, with a message, on processors
+//! without AVX-512 IFMA.
 
 mod masked;
 
@@ -25,7 +26,7 @@ fn is_missing() -> bool {
     usable.is_err()
 }
 
-/// A gateway with these keys for TLS and an admin address. Its server has TLS if `service` has keys.
+/// A gateway with these TLS keys and an admin address. It uses TLS to its server if `service` contains keys.
 fn config(own: &Certificates, listener: &str, service: &str, upstream: &str) -> String {
     let service = if service.is_empty() { String::new() } else { format!("tls = {{ {service} }}") };
     format!(
@@ -149,7 +150,7 @@ fn a_server_with_tls_gets_a_client_certificate_and_resumptions() {
                 groups,
                 ..ServerSettings::new(Identity::files(&own.cert, &own.key))
             };
-            // Each connection has one request.
+            // Each connection carries one request.
             let upstream =
                 Upstream::start(Some(Server::new(&settings).unwrap().core()), |peer: &mut Peer| {
                     peer.request();
@@ -169,7 +170,7 @@ fn a_server_with_tls_gets_a_client_certificate_and_resumptions() {
             }
             let all = metric(&weir, "weir_upstream_handshakes_total");
             let full = metric(&weir, "weir_upstream_handshakes_total{kind=\"full\"}");
-            // Each of the two workers has its own sessions.
+            // Each of the two workers stores its own sessions.
             assert!(all == 4 && (1..=2).contains(&full), "{version} {group}: {full} of {all}");
         }
     }
@@ -223,7 +224,7 @@ impl Drop for OpensslServer {
     }
 }
 
-/// The keys of unchanged files are prepared for the new curves, too.
+/// The keys of unchanged files must also be prepared for the new curves.
 #[test]
 fn a_reload_changes_the_curves_and_a_certificate_set_at_run_time_has_them() {
     if is_missing() {

@@ -54,7 +54,7 @@ fn a_handshake_with_a_server_has_a_deadline_of_its_own() {
     );
 }
 
-/// An upstream that responds to the first request on a connection and closes on the second.
+/// An upstream that responds to the first request on a connection and closes on the second one.
 fn closes_at_the_second() -> Upstream {
     Upstream::start(None, |peer: &mut Peer| {
         if peer.request().is_some() {

@@ -285,7 +285,7 @@ fn names_are_followed_from_a_reload_on_and_stay_where_they_are_at_the_next() {
     names.say_addresses(NAME, 1, &[NEW]);
     poll_until(DEADLINE, "requests go to the new address", || server(&weir) == "new");
     poll_until(DEADLINE, "both workers have moved", || (0..20).all(|_| server(&weir) == "new"));
-    // The first address differs from the current one, but that is no reason to move.
+    // The first address differs from the current one, but that alone does not move the server.
     names.say_addresses(NAME, 1, &[OLD, NEW]);
     let connections = old.connections();
     write(NAME, "[limits]\nbody = 1\n");

@@ -8,7 +8,7 @@ use std::path::Path;
 
 const ROUTES: &str = include_str!("../../docs/gateway/routes.md");
 
-/// Each page's name and configuration, by name and in the order of the page.
+/// The name of each page with a configuration, and the configuration, in the page's order.
 fn examples() -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/gateway");
     let mut pages: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -27,16 +27,16 @@ fn examples() -> Vec<(String, String)> {
 /// by name.
 type Exchange = (usize, (&'static str, &'static str), u16, &'static str);
 
-/// The page of each example, and what the example does with requests.
+/// The page of each example, and the example's handling of requests.
 const EXPECTED: [(&str, &[Exchange]); 12] = [
     // This client has no certificate.
     ("client-certificates.md", &[]),
-    // The server speaks HTTP/1.1; gRPC is for clients of HTTP/2.
+    // The server speaks HTTP/1.1, but gRPC needs HTTP/2 clients.
     ("http.md", &[]),
     ("http.md", &[(0, ("h", "/"), 404, "404 Not Found\n")]),
     ("listeners.md", &[(0, ("h", "/"), 200, "ok")]),
     ("outbound.md", &[(0, ("example.org", "/"), 200, "ok")]),
-    // Its cases are in the page.
+    // The page contains its cases.
     ("routes.md", &[]),
     ("routes.md", &[(0, ("h", "/"), 200, "ok")]),
     (
@@ -64,7 +64,7 @@ const EXPECTED: [(&str, &[Exchange]); 12] = [
         ],
     ),
     ("tunnels.md", &[(0, ("example.org", "/"), 200, "ok"), (1, ("example.org", "/"), 200, "ok")]),
-    // The server of this protocol speaks HTTP.
+    // The server behind the tunnel happens to speak HTTP.
     ("tunnels.md", &[(0, ("example.org", "/"), 200, "ok"), (1, ("example.org", "/"), 200, "ok")]),
     (
         "tutorial.md",
@@ -184,7 +184,7 @@ fn the_examples_have_no_warnings() {
     }
 }
 
-/// One document lists exactly the gateway's metrics, and the operators' document names no other one.
+/// One document lists exactly the gateway's metrics, and the operators' document names only these.
 #[test]
 fn the_metrics_are_those_that_operators_are_told_of() {
     let list = include_str!("../../docs/gateway/monitoring.md");

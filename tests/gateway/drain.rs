@@ -1,4 +1,4 @@
-//! A drain as the admin address reports it, beside a new process, and after an upgrade.
+//! Drains as reported by the admin address, also next to a new process and after an upgrade.
 
 use super::unix::exchange;
 use super::upgrade::{Line, UPGRADE, to};
@@ -95,7 +95,7 @@ fn a_new_process_starts_beside_one_that_drains() {
             "{admin}: a process that serves keeps its addresses: {}",
             second.stderr
         );
-        // An older connection to the admin address stays with the old process.
+        // An older connection to the admin address belongs to the old process.
         let mut watcher = (!is_path).then(|| Client::connect(old.admin(), None));
         let ready =
             |watcher: &mut Client| watcher.ask("GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n").status;

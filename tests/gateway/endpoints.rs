@@ -1,4 +1,4 @@
-//! Servers of a service that are replaced at run time.
+//! Replacing a service's servers at run time.
 
 use super::dns::{NameServer, twins};
 use super::upgrade::{Line, answering, to};
@@ -13,7 +13,7 @@ use weir_http::Method;
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 const PATH: &str = "/services/app/servers";
 
-/// A configuration with a service `app` of these servers; `more` are its further lines.
+/// A configuration with a service `app` that has these servers; `more` adds lines to it.
 fn config(servers: &[SocketAddr], more: &str) -> String {
     let urls: Vec<_> = servers.iter().map(|address| format!("'http://{address}'")).collect();
     format!(
@@ -145,7 +145,8 @@ fn a_server_that_stays_keeps_connections_settings_and_requests() {
     }
 }
 
-/// A server that is down or ejected stays so while others change, and one that returns begins anew.
+/// A server that is down or ejected stays so while others change; a server that is added again starts with a clean
+/// state.
 #[test]
 fn a_server_that_stays_keeps_its_health_and_ejections() {
     let [a, b] = ["a", "b"].map(named);
@@ -162,7 +163,7 @@ fn a_server_that_stays_keeps_its_health_and_ejections() {
     for _ in 0..10 {
         assert_eq!(get(&weir, "h", "/").status, 200);
     }
-    // It is back as another one.
+    // The server returns as a new one.
     put(&weir, &[a.address]);
     put(&weir, &[a.address, down]);
     poll_until(DEADLINE, "it is checked", || weir.stderr().matches("is down: ").count() >= 2);
@@ -215,7 +216,7 @@ fn a_cookie_leads_to_the_same_server_in_another_list() {
     }
 }
 
-/// A request that waits for a connection goes to a new server, and to none if there is none.
+/// A request that waits for a connection goes to a new server; without servers, it fails.
 #[test]
 fn queued_requests_follow_the_change() {
     let switch = Switch::default();
@@ -244,7 +245,7 @@ fn queued_requests_follow_the_change() {
     assert_eq!(first.answer(Method::Get).status, 200, "the request in flight finishes");
 }
 
-/// The gateway follows a name that came at run time, and one whose service gets other servers all the time.
+/// The gateway keeps resolving a name that was set at run time, even if the service's servers change all the time.
 #[test]
 fn names_of_new_servers_are_resolved_and_followed() {
     const NAME: &str = "app.test";
@@ -304,7 +305,7 @@ fn a_reload_keeps_the_list_while_the_files_list_is_the_same() {
     reload(&config(&[a.address], "").replace(".app]", ".other]").replace("'app'", "'other'"), 200);
     reload(&config(&[a.address, c.address], ""), 200);
     assert_eq!(now(), of("file", &[a.address, c.address]), "the service was gone");
-    // A list that does not fit the service any more.
+    // A list that is no longer valid for the service.
     put(&weir, &[]);
     let refused = reload(&config(&[a.address, c.address], "balance = 'nonsense'"), 409);
     assert!(refused.contains("service.app.balance"), "{refused}");
@@ -313,7 +314,7 @@ fn a_reload_keeps_the_list_while_the_files_list_is_the_same() {
 
 #[test]
 fn an_upgrade_keeps_the_list_while_the_files_list_is_the_same() {
-    /// More servers than one message of the handover holds.
+    /// More servers than fit into one message of the hand-over.
     const MANY: u16 = 150;
     let [a, b] = ["a", "b"].map(named);
     let line = Line::new(&to(&a, 2), 1);
@@ -410,7 +411,7 @@ fn what_is_no_list_of_servers_is_refused_in_words_and_changes_nothing() {
             answer.head
         );
     }
-    // As a web page in a local browser can send it.
+    // A request as a web page in a local browser can send it.
     for method in ["PUT", "POST", "DELETE"] {
         let request =
             request(method, PATH, "[]").replace("\r\n\r\n", "\r\nOrigin: http://evil.example\r\n\r\n");
@@ -438,7 +439,7 @@ fn bodies_may_come_in_pieces_and_the_connection_persists() {
     let (one, two) = json.split_at(10);
     let chunks = format!("{:x}\r\n{one}\r\n{:x};a=b\r\n{two}\r\n0\r\nX: y\r\n\r\n", one.len(), two.len());
     accepted(format!("{head}Transfer-Encoding: chunked\r\n\r\n{chunks}"), &both);
-    // The largest body.
+    // The maximum body.
     let of_a = list(&[a.address]);
     let padded = format!("{of_a}{}", " ".repeat(LIMIT - of_a.len()));
     accepted(request("PUT", PATH, &padded), &[a.address]);

@@ -1,4 +1,4 @@
-//! Prometheus' text format, parsed strictly by its specification.
+//! A strict parser for Prometheus' text format.
 
 use super::named;
 use crate::common::{Certificates, Client, Weir};
@@ -90,7 +90,7 @@ fn sample(line: &str) -> Result<(&str, Labels, f64), String> {
     }
 }
 
-/// Unescapes a label's value up to its closing quote; returns the rest too.
+/// Unescapes a label's value up to its closing quote; also returns the remaining text.
 fn unescape(text: &str) -> Result<(String, &str), String> {
     let (mut value, mut parts) = (String::new(), text.char_indices());
     while let Some((at, part)) = parts.next() {
@@ -113,9 +113,9 @@ fn is_name(name: &str, is_metric: bool) -> bool {
 }
 
 impl Family {
-    /// Checks that buckets are cumulative and that the last has all samples.
+    /// Checks that buckets are cumulative and that the last one counts all samples.
     fn check_histogram(&self, name: &str) {
-        // By the labels other than the bound.
+        // Grouped by the labels other than the bound.
         let mut histograms: BTreeMap<Labels, Vec<(f64, f64)>> = BTreeMap::new();
         for ((_, labels), count) in self.samples.iter().filter(|((name, _), _)| name.ends_with("_bucket")) {
             let (bounds, labels): (Labels, Labels) =

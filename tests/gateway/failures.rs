@@ -106,7 +106,7 @@ fn requests_that_may_be_repeated_go_to_another_server_on_stated_statuses() {
             let requests = good.requests();
             assert!(requests.len() == 8 && requests.iter().all(|request| request.body == body.as_bytes()));
         }
-        // The second attempt is about its own server.
+        // `X-To` of the second attempt must name its own server, not that of the first attempt.
         let to_itself = format!("X-To: {}", good.address);
         assert!(!retry.contains("X-To") || good.requests().iter().all(|one| one.head.contains(&to_itself)));
         let ended = weir.stop();
@@ -177,7 +177,7 @@ fn a_request_is_one_failure() {
         let mut first = Client::connect(weir.address(), None);
         first.send(GET);
         busy.wait_for_requests(1);
-        // The only server with capacity refuses the connection, and no other has any.
+        // The only server with free capacity refuses the connection, and the other has none.
         assert_eq!(statuses(&weir, GET, 1), [502]);
         drop(first);
         let ended = weir.stop();

@@ -11,7 +11,7 @@ fn gateway(settings: &str, listener: &str, upstream: &Upstream) -> Weir {
     Weir::configured(&config, 1)
 }
 
-/// The fields about the client that the server receives.
+/// The fields with facts about the client that the server receives.
 fn told(weir: &Weir, fields: &str) -> Vec<String> {
     let answer = ask(weir, &format!("GET / HTTP/1.1\r\nHost: a.example\r\n{fields}\r\n"));
     let lines = answer.text().lines().filter(|line| line.to_ascii_lowercase().contains("forwarded"));
@@ -36,7 +36,7 @@ fn servers_are_told_in_the_fields_that_are_set() {
     }
 }
 
-/// Those of these request fields that the server receives.
+/// The subset of these request fields that the server receives.
 fn passed(weir: &Weir, fields: &str) -> Vec<String> {
     let answer = ask(weir, &format!("GET / HTTP/1.1\r\nHost: a.example\r\n{fields}\r\n"));
     let sent: Vec<_> = fields.split_terminator("\r\n").collect();

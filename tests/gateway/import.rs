@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use weir_http::Method;
 
-/// A configuration of the importer's own tests.
+/// A configuration from the importer's own tests.
 fn shape(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/shapes").join(name)
 }
 
-/// The translation of a shape, without losses, with addresses and files replaced.
+/// The translation of such a configuration, without losses, with addresses and files replaced.
 fn imported(name: &str, replaced: &[(&str, String)]) -> String {
     let ended = Weir::run(&["import", shape(name).to_str().unwrap(), "--strict"]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{}", ended.stdout);
@@ -93,7 +93,7 @@ fn haproxy_with_two_backends_by_path_and_health_checks() {
         ],
     );
     let weir = Weir::configured(&toml, 1);
-    // The configuration's health checks.
+    // The configuration enables health checks.
     poll_until(DEADLINE, "a health check of the api", || {
         api.requests().iter().any(|request| request.head.starts_with("GET /ready "))
     });

@@ -1,4 +1,4 @@
-//! Requests on connections whose listener a reload has removed, or whose listener admits other clients since.
+//! Requests on connections of a listener that a reload has removed, or that now admits other clients.
 
 use super::reload::Case;
 use super::tls::certificate;
@@ -15,23 +15,23 @@ const EDGE: &str = "[listener.edge]\nbind = '127.0.0.2:0'\n";
 const DENIED_AT_EDGE: &str =
     "[[route]]\nlistener = 'edge'\npath = '/secret'\nrespond = { status = 403, body = 'denied' }\n";
 
-/// A gateway of one worker with these listeners and routes, whose other requests go to a service of this name. Idle
-/// connections do not close in the test.
+/// A gateway of one worker with these listeners and routes; all other requests go to a service of this name. Idle
+/// connections stay open during the test.
 fn config(listeners: &str, routes: &str, service: &str, server: SocketAddr) -> String {
     format!(
         "workers = 1\ntimeouts.drain_idle = '60s'\n{listeners}{routes}[service.{service}]\nservers = 'http://{server}'\n[[route]]\nservice = '{service}'\n"
     )
 }
 
-/// A client with a connection to the listener at this index, which has had one response.
+/// A client with a connection to the listener at this index that has already got a response.
 fn warm(case: &Case, listener: usize) -> Client {
     let mut client = Client::connect(case.weir.address_of(listener), None);
     assert_eq!(client.ask(GET).status, 200);
     client
 }
 
-/// Regression test: a request that arrived after the reload took the new routes. None of them names a listener that is gone,
-/// so the service got what that listener had denied.
+/// Regression test: a request that arrived after the reload used the new routes. These cannot name a removed listener,
+/// so the service received requests that the listener had denied.
 #[test]
 fn a_removed_listener_denies_what_it_denied() {
     let app = named("app");
@@ -48,7 +48,7 @@ fn a_removed_listener_denies_what_it_denied() {
     assert_eq!((other.status, other.says_close()), (200, false), "the other listener goes on");
 }
 
-/// A second reload changes nothing for them.
+/// A second reload does not affect these connections.
 #[test]
 fn late_requests_keep_their_routes_over_further_reloads() {
     let app = named("app");
@@ -61,7 +61,7 @@ fn late_requests_keep_their_routes_over_further_reloads() {
     assert_eq!(late.ask(SECRET).text(), "denied");
 }
 
-/// Regression test: as above, with an address that stays. Connections kept their listener's old name.
+/// Regression test: the same with an unchanged address. Connections kept their listener's old name.
 #[test]
 fn a_renamed_listener_denies_old_clients_by_its_old_name_and_new_ones_by_its_new_name() {
     let app = named("app");
@@ -85,7 +85,7 @@ fn a_renamed_listener_denies_old_clients_by_its_old_name_and_new_ones_by_its_new
     assert_eq!((other.text(), other.says_close()), ("after", false));
 }
 
-/// The time of the drain ends its old clients, and no new one.
+/// The drain timeout closes the listener's old clients, but no new one.
 #[test]
 fn the_end_of_a_renamed_listeners_drain_spares_new_clients() {
     let switch = Switch::default();
@@ -109,7 +109,8 @@ fn the_end_of_a_renamed_listeners_drain_spares_new_clients() {
     assert_eq!((other.text(), other.says_close()), ("ok", false));
 }
 
-/// The routes that a client had are of no use without their service. It may repeat the request on a new connection.
+/// The old routes of a client are useless if their service was removed. The client may repeat the request on a new
+/// connection.
 #[test]
 fn late_requests_for_a_service_that_is_gone_are_misdirected() {
     let app = named("app");
@@ -123,7 +124,7 @@ fn late_requests_for_a_service_that_is_gone_are_misdirected() {
     late.expect_end();
 }
 
-/// Each change of the clients that a listener admits, or of the proof of who they are: clients from before drain.
+/// Each change of the admitted clients, or of their authentication, drains the clients from before.
 #[test]
 fn clients_drain_when_their_listener_admits_others() {
     let app = named("app");
@@ -143,7 +144,7 @@ fn clients_drain_when_their_listener_admits_others() {
     }
 }
 
-/// These changes leave its connections alone.
+/// Other changes do not affect the listener's connections.
 #[test]
 fn clients_stay_when_their_listener_changes_otherwise() {
     let app = named("app");
@@ -161,7 +162,7 @@ fn clients_stay_when_their_listener_changes_otherwise() {
     }
 }
 
-/// A route that relies on a listener's client certificates must not serve a connection from before without one.
+/// A route that relies on a listener's client certificates must not serve an older connection without one.
 #[test]
 fn clients_without_a_certificate_drain_when_their_listener_asks_for_one() {
     let [own, clients] = [&["127.0.0.1"][..], &["client.example"]].map(Certificates::for_names);
@@ -176,14 +177,14 @@ fn clients_without_a_certificate_drain_when_their_listener_asks_for_one() {
     let connector = connector(&own.ca, &[]);
     let mut late = connect(case.weir.address(), &connector).unwrap();
     assert_eq!(late.ask(GET).status, 200);
-    // Renewed certificates and other settings of TLS do not end connections.
+    // Renewed certificates and other TLS settings do not close connections.
     case.take(&listener("tickets = 1", &denied));
     assert!(!late.ask(GET).says_close());
     case.take(&listener(&ca, ""));
     let last = late.ask(SECRET);
     assert_eq!((last.text(), last.says_close()), ("denied", true));
     late.expect_end();
-    // In TLS 1.3, the client learns of the rejection after its own part of the handshake.
+    // In TLS 1.3, the client learns of the rejection only after it has completed its part of the handshake.
     drop(connect(case.weir.address(), &connector));
     case.weir.wait_for_stderr(&["client_tls", "certificate"]);
 }

@@ -23,7 +23,7 @@ fn expected(counts: &[(&str, u64)]) -> BTreeMap<String, u64> {
     counts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
 }
 
-/// The status of the response to a request, with further lines of its head.
+/// The status of the response to a request with these additional lines in its head.
 fn status(weir: &Weir, request: &str, lines: &str) -> u16 {
     Client::connect(weir.address(), None).ask(format!("{request} HTTP/1.1\r\nHost: h\r\n{lines}\r\n")).status
 }
@@ -85,7 +85,7 @@ fn a_divided_route_counts_for_the_service_that_got_the_request() {
     for _ in 0..8 {
         assert_eq!(status(&weir, "GET /", ""), 200);
     }
-    // It has no service yet.
+    // The request has no service yet.
     assert_eq!(status(&weir, "PUT /", "Content-Length: 2\r\n"), 413);
     assert_eq!(counts(&weir, "service"), expected(&[("a 2xx", 2), ("b 2xx", 6)]));
     assert_eq!(counts(&weir, "route"), expected(&[("shop 2xx", 8), ("shop 4xx", 1)]));
@@ -122,7 +122,7 @@ fn a_reload_keeps_the_counts_of_the_names_that_it_keeps() {
     assert_eq!(weir.ask_admin("POST /reload").status, 200);
     assert_eq!(counts(&weir, "service"), expected(&[("b 2xx", 2)]));
     assert_eq!(counts(&weir, "route"), expected(&[("to-b 2xx", 2)]));
-    // A request of the previous configuration counts for the names that it shares with this one.
+    // A request of the previous configuration counts for the names that exist in both configurations.
     switch.throw();
     assert_eq!(waiting.answer(Method::Get).text(), "ok");
     assert_eq!(status(&weir, "GET /c", ""), 200);

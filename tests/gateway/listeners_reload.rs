@@ -24,8 +24,8 @@ const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const CONNECT: Duration = Duration::from_millis(200);
 const ANY: &str = "127.0.0.1:0";
 
-/// A gateway of two workers with listeners of these names, addresses and further lines, each of which responds with its
-/// name to `/name`. All other requests go to the upstream.
+/// A gateway of two workers with listeners of these names, addresses and further lines. Each responds to `/name` with
+/// its name. All other requests go to the upstream.
 fn config(upstream: &Upstream, listeners: &[(&str, &str, &str)]) -> String {
     let mut text = "workers = 2\n".to_owned();
     for (name, bind, lines) in listeners {
@@ -74,7 +74,7 @@ fn ask(address: SocketAddr, target: &str) -> Answer {
     Client::connect(address, None).ask(format!("GET {target} HTTP/1.1\r\nHost: h\r\n\r\n"))
 }
 
-/// A free address whose port the system gives to no connection of a client, since its range begins at 32768.
+/// A free address with a port that the system does not assign to client connections, since its range starts at 32768.
 fn free() -> SocketAddr {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let ports = std::iter::repeat_with(|| {
@@ -100,7 +100,7 @@ fn an_added_listener_serves_and_a_removed_one_drains() {
     let changes = case.take(&config(&upstream, &[web, ("more", ANY, "")]));
     assert!(changes.contains("\"listeners\":1"), "{changes}");
     let more = last_added(&case.weir, 1);
-    // Enough connections for each worker to have some.
+    // Enough connections for each worker to get some.
     let mut idle: Vec<_> = (0..10).map(|_| Client::connect(more, None)).collect();
     for client in &mut idle {
         assert_eq!(client.ask("GET /name HTTP/1.1\r\nHost: h\r\n\r\n").text(), "more");
@@ -164,7 +164,7 @@ fn a_listener_moves() {
     assert_eq!(ask(now, "/").text(), "ok");
 }
 
-/// From all addresses to one of them and back: the kernel takes one for a conflict with the other.
+/// From all addresses to a single one and back: the kernel treats one as a conflict with the other.
 #[test]
 fn a_listener_moves_from_all_addresses_to_one_and_back() {
     let upstream = Upstream::start(None, |peer: &mut Peer| peer.serve(OK));
@@ -254,7 +254,7 @@ fn a_unix_socket_is_added_gets_other_permissions_and_is_removed() {
     case.take(&config(&upstream, &[web]));
     case.weir.wait_for_stderr(&["weir: no longer listening on ", &unix]);
     assert!(!path.exists());
-    // Again, while the workers may still have the socket of before.
+    // Again, while the workers may still hold the previous socket.
     case.take(&config(&upstream, &[web, ("again", &unix, "")]));
     assert!(get().ends_with("\r\n\r\nagain"), "{}", get());
     assert_eq!(case.weir.stop().code, Some(0));
@@ -269,7 +269,7 @@ fn a_listener_with_tls_is_added() {
     let secure = config(&upstream, &[("secure", ANY, "tls = {}"), ("web", "127.0.0.1:0", "")]);
     let [chain, key] = [&certificates.cert, &certificates.key].map(|file| file.display());
     case.take(&format!("{secure}[[certificate]]\nchain = '{chain}'\nkey = '{key}'\n"));
-    // Its socket is the new one: a listener keeps its own.
+    // The socket is the new one: a listener uses its own.
     let address = last_added(&case.weir, 1);
     case.weir.wait_for_stderr(&["weir: listening on https://"]);
     let mut client = connect(address, &connector(&certificates.ca, &[])).unwrap();
@@ -284,7 +284,7 @@ fn an_upgrade_hands_over_the_listeners_of_the_last_reload() {
     let (a, b, c) = (("a", ANY, ""), ("b", "127.0.0.2:0", ""), ("c", "127.0.0.3:0", ""));
     let line = Line::new(&config(&upstream, &[a, b]), 2);
     let [a_at, b_at] = [0, 1].map(|index| line.weir.address_of(index));
-    // `a` gets another name, `b` goes, and `c` comes.
+    // `a` is renamed, `b` is removed, and `c` is added.
     let renamed = ("renamed", ANY, "");
     line.write(&config(&upstream, &[renamed, c]));
     assert_eq!(line.ask(reload).status, 200);
@@ -293,7 +293,7 @@ fn an_upgrade_hands_over_the_listeners_of_the_last_reload() {
     assert_eq!(ask(a_at, "/name").text(), "renamed");
     assert_eq!(ask(c_at, "/name").text(), "c");
     assert!(TcpStream::connect(b_at).is_err());
-    // The new process changes its listeners, too.
+    // The new process also changes its listeners at a reload.
     line.write(&config(&upstream, &[c, b]));
     assert_eq!(line.ask(reload).status, 200);
     let b_at = last_added(&line.weir, 2);
@@ -327,7 +327,7 @@ fn a_process_that_drains_keeps_its_listeners() {
     assert_eq!(case.weir.exit_code(), Some(0));
 }
 
-/// The process has no other one to hand its sockets to, and needs none.
+/// The process cannot hand its sockets to another one, and does not need to.
 #[test]
 fn process_1_of_a_container_changes_its_listeners() {
     let Some(unshare) = peer("unshare") else { return };
@@ -396,7 +396,8 @@ fn listeners_that_come_and_go_under_load_lose_no_request() {
         scope.spawn(load(1, false));
         scope.spawn(move || {
             while !is_over.load(Ordering::Relaxed) {
-                // Refused while the address is closed, or dropped while it drains. Once connected, the request has a response.
+                // The connection is refused while the address is closed, or dropped while it drains. Once connected,
+                // the request gets a response.
                 let Ok(tcp) = TcpStream::connect_timeout(&at, CONNECT) else { continue };
                 let answer = Client { stream: Stream::over(tcp, None).unwrap() }.ask(GET);
                 assert_eq!((answer.status, answer.text()), (200, "ok"));

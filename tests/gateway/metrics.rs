@@ -38,15 +38,17 @@ fn it_shows_state_and_changes_nothing() {
             ("GET /services", 404, ""),
             ("GET /services/app/servers/a", 404, ""),
             ("GET /reload", 404, ""),
-            ("POST /reload", 405, "nothing can be changed"),
-            ("POST /upgrade", 405, "nothing can be changed"),
-            ("POST /services/app/servers/a?state=drain", 405, "nothing can be changed"),
-            ("POST /metrics", 405, ""),
-            ("DELETE /metrics", 405, ""),
+            ("POST /reload", 404, "expected one of /metrics, /status, /health, /ready"),
+            ("POST /upgrade", 404, ""),
+            ("POST /services/app/servers/a?state=drain", 404, ""),
+            ("POST /metrics", 405, "expected GET or HEAD: nothing can be changed"),
+            ("DELETE /metrics", 405, "nothing can be changed"),
         ] {
             let answer = ask(at, request);
             assert_eq!(answer.status, status, "{request}: {}", answer.text());
             assert!(answer.text().contains(text), "{request}: {}", answer.text());
+            let allowed = if status == 405 { &["GET, HEAD"][..] } else { &[] };
+            assert_eq!(answer.fields("allow"), allowed, "{request}");
         }
         assert!(weir.successors().is_empty());
         let reloads = ask(at, "GET /metrics");
@@ -54,7 +56,7 @@ fn it_shows_state_and_changes_nothing() {
     }
 }
 
-/// As on the admin address, this rejects pages whose name resolves to this machine.
+/// As on the admin address, the gateway rejects pages whose name resolves to this machine.
 #[test]
 fn it_serves_its_own_hosts_alone() {
     let weir =

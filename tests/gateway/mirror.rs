@@ -1,4 +1,4 @@
-//! Mirroring: copies of requests go to another service, and no client waits for them.
+//! Mirroring: the gateway copies requests to another service without delaying clients.
 
 use super::{metric, named};
 use crate::common::{Client, DEADLINE, Peer, Switch, Upstream, Weir, pattern, poll_until};
@@ -68,7 +68,7 @@ fn copies_are_complete_and_their_answers_are_dropped() {
                 && !copy.head.contains("Expect"))
     );
     assert_eq!(shadow.connections(), 1, "its connection is kept");
-    // Too large by Content-Length, or only once chunks arrive.
+    // The copy is too large, either by Content-Length or only after chunks arrive.
     client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 50000\r\n\r\n");
     client.send(pattern(50_000));
     assert_eq!(client.answer(Method::Post).status, 200);

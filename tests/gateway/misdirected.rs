@@ -1,10 +1,11 @@
-//! 421 for a host whose connections get another certificate, or are passed through.
+//! 421 for a host whose own connections would get another certificate or be passed through.
 
 use super::named;
 use crate::common::{Certificates, Client, Upstream, Weir};
 use weir_tls::{Client as TlsClient, ClientSettings, Roots};
 
-/// The certificates of a gateway: the default one, one for two names, one with a wildcard that covers neither.
+/// The certificates of a gateway: the default one, one for two names, and one with a wildcard that does not cover
+/// these.
 struct Names {
     own: Certificates,
     pair: Certificates,
@@ -43,7 +44,7 @@ fn status(client: &mut Client, host: &str) -> u16 {
     client.ask(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n")).status
 }
 
-/// The first listener has two of the certificates, the second one the third alone.
+/// The first listener presents two of the certificates, the second one only the third.
 #[test]
 fn each_listener_presents_its_own_certificates() {
     let (names, upstream) = (Names::new(), named("a"));
@@ -69,7 +70,7 @@ fn each_listener_presents_its_own_certificates() {
         let session = TlsClient::new(&settings).unwrap().core().connect(&name.parse().unwrap());
         Client::connect(weir.address_of(listener), Some(session))
     };
-    // The client verifies the name. Where a listener has no certificate for a host, a connection of its own does not help.
+    // The client verifies the name. If a listener has no certificate for a host, a separate connection would not help.
     let mut pair = connect(0, &names.pair, "a.test");
     assert_eq!([status(&mut pair, "a.test"), status(&mut pair, "x.c.test")], [200, 200]);
     assert_eq!(status(&mut pair, "own.test"), 421);
@@ -83,7 +84,7 @@ fn a_host_of_another_certificate_is_misdirected() {
     let (names, upstream) = (Names::new(), named("a"));
     let weir = names.gateway("", &upstream, "");
     let mut client = connect(&weir, &names.pair, "a.test", true);
-    // The certificate covers the first ones, and no certificate the last ones.
+    // The certificate covers the first hosts, and no certificate covers the last ones.
     for host in ["a.test", "b.test", "A.Test.:443", "c.test", "x.y.c.test", "none.test", "127.0.0.1", "[::1]"]
     {
         assert_eq!(status(&mut client, host), 200, "{host}");
@@ -96,7 +97,7 @@ fn a_host_of_another_certificate_is_misdirected() {
         assert!(refused.text().contains("misdirected_request"), "{}", refused.text());
         client.expect_end();
     }
-    // The authority of the target counts.
+    // The authority in the request target decides.
     let mut client = connect(&weir, &names.wild, "x.c.test", true);
     let refused = client.ask("GET http://b.test/ HTTP/1.1\r\nHost: x.c.test\r\n\r\n");
     assert_eq!(refused.status, 421);
@@ -104,7 +105,7 @@ fn a_host_of_another_certificate_is_misdirected() {
     weir.wait_for_stderr(&["misdirected_request", "host=\"own.test\""]);
 }
 
-/// A client without SNI, or with an unknown name, has the default certificate.
+/// A client without SNI, or with an unknown name, gets the default certificate.
 #[test]
 fn a_client_that_no_other_connection_would_help_is_served() {
     let (names, upstream) = (Names::new(), named("a"));
@@ -118,7 +119,7 @@ fn a_client_that_no_other_connection_would_help_is_served() {
     assert_eq!(status(&mut client, "own.test"), 200);
 }
 
-/// The gateway's certificate covers a name of `passthrough`, too.
+/// The gateway's certificate also covers a name of `passthrough`.
 #[test]
 fn a_host_that_is_passed_through_is_misdirected() {
     let certificates = Certificates::for_names(&["*.site.test"]);

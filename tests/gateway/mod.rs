@@ -72,7 +72,7 @@ fn named(name: &'static str) -> Upstream {
     })
 }
 
-/// An upstream that responds once the switch is thrown.
+/// An upstream that responds once the test throws the switch.
 fn held_back(switch: &Switch, answer: &'static str) -> Upstream {
     let switch = switch.clone();
     Upstream::start(None, move |peer: &mut Peer| {
@@ -90,7 +90,7 @@ fn counting() -> Upstream {
     counting_once(&switch)
 }
 
-/// Like [`counting`], once the switch is thrown.
+/// Like [`counting`], but responds only once the test throws the switch.
 fn counting_once(switch: &Switch) -> Upstream {
     let switch = switch.clone();
     Upstream::start(None, move |peer: &mut Peer| {

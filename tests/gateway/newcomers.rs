@@ -1,4 +1,4 @@
-//! Messages for first configurations: each names the line and the correction.
+//! Messages for beginners' configurations: each names the line and the correction.
 
 use crate::common::{Certificates, Weir};
 use std::fs;
@@ -131,7 +131,7 @@ fn keys_in_the_wrong_place_and_mistyped_ones_are_explained() {
     }
 }
 
-/// A wrong key hides no other one.
+/// A wrong key does not hide other wrong keys.
 #[test]
 fn all_keys_that_are_wrong_are_reported() {
     let config = format!(

@@ -122,7 +122,7 @@ fn a_servers_failure_leaves_the_clients_connection() {
     }
 }
 
-/// A full queue is temporary; closing the connection would cost a new handshake.
+/// A full queue is temporary, and closing the connection would cost a new handshake.
 #[test]
 fn a_full_queue_leaves_the_clients_connection() {
     let switch = Switch::default();

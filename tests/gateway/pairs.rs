@@ -1,5 +1,5 @@
-//! Each pair of keys of a table: the gateway obeys both, rejects the pair, or they are independent. A pair that it
-//! accepts but ignores is a vulnerability.
+//! Each pair of keys of a table: the gateway obeys both keys, or rejects the pair, or the keys are independent.
+//! Accepting a pair but ignoring a key would be a vulnerability.
 
 use crate::common::Certificates;
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ enum Pair {
     Independent,
     /// One changes the other's effect, as this test shows.
     Obeyed(&'static str),
-    /// Together they are an error, with these words.
+    /// Together they are an error with this text.
     Refused(&'static str),
 }
 
@@ -23,8 +23,8 @@ use Pair::{Independent, Obeyed, Refused};
 struct Table {
     /// The lines before its keys.
     before: &'static str,
-    /// Its keys, each with a value and the keys of which it needs one. A pair that needs another key gets the first of
-    /// them.
+    /// The keys, each with a value and the keys of which it needs one. A pair that needs another key gets the first of
+    /// these.
     keys: &'static [(&'static str, &'static str, &'static [&'static str])],
     /// Pairs of any key of the first list with any of the second; the first matching row applies, and an empty list
     /// matches all keys.
@@ -231,7 +231,7 @@ const LISTENER_TLS: Table = Table {
         ("suites", "'aes128-gcm-sha256'", ALL),
         ("suite_order", "'client'", ALL),
         ("groups", "'x25519'", ALL),
-        // The only value for every processor.
+        // The only value that works on every processor.
         ("curves", "'aws-lc'", ALL),
         ("tickets", "0", ALL),
         ("ticket_lifetime", "'1h'", ALL),
@@ -353,7 +353,7 @@ const SERVICE_TLS: Table = Table {
     ],
     rows: &[
         (&["ca"], &["insecure"], Refused("conflicts with `ca`")),
-        // The SNI has the name even if verification is off.
+        // The name is sent as SNI even if verification is off.
         (SERVICE_TLS_KEYS, SERVICE_TLS_KEYS, Independent),
     ],
 };
@@ -399,7 +399,7 @@ const RESPOND: Table = Table {
     rows: &[(&["status", "body"], &["body", "content_type"], Obeyed("some_requests_are_answered_at_once"))],
 };
 
-/// Keys that every such table needs.
+/// Keys that every table of this kind needs.
 const REQUIRED: [&str; 2] = ["bind", "servers"];
 
 const TABLES: [Table; 7] = [ROUTE, LISTENER, LISTENER_TLS, SERVICE, SERVICE_TLS, HEALTH, RESPOND];

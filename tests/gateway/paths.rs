@@ -1,11 +1,11 @@
-//! Paths that servers read differently from routes.
+//! Paths that servers interpret differently from routes.
 
 use super::{ask, get, named};
 use crate::common::Weir;
 use crate::servers::Server;
 use std::net::SocketAddr;
 
-/// A gateway that denies everything below `/admin` and forwards all else.
+/// A gateway that denies all paths below `/admin` and forwards all others.
 fn closed(server: SocketAddr, more: &str) -> Weir {
     let config = format!(
         "workers = 1
@@ -90,7 +90,7 @@ fn a_route_may_pass_ambiguous_paths_or_refuse_unusual_ones() {
     );
 }
 
-/// No server reads a forwarded path as a denied one.
+/// No server interprets a forwarded path as a denied one.
 #[test]
 fn servers_never_read_a_denied_path() {
     const PIECES: [&str; 10] = ["/", "%2f", "\\", "%5C", "..", "%2e%2e", "admin", "x", "pub", ";"];
@@ -101,7 +101,7 @@ fn servers_never_read_a_denied_path() {
         let weir = closed(server.address(false), "");
         let mut passed = 0;
         for number in 0..600_usize {
-            // Six of ten pieces, well mixed.
+            // Combine six of ten pieces, well mixed.
             let mixed = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 24;
             let pieces = (0..6).map(|digit| PIECES[(mixed / 10_u64.pow(digit) % 10) as usize]);
             let target = format!("/{}/secret", pieces.collect::<String>());

@@ -1,4 +1,4 @@
-//! Bytes before HTTP: PROXY protocol headers in both directions, and ClientHellos, whose server name selects a
+//! Bytes before HTTP: PROXY protocol headers in both directions, and ClientHellos with a server name that selects a
 //! passthrough service.
 
 use super::named;

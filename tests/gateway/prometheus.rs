@@ -20,7 +20,7 @@ struct Prometheus {
 }
 
 impl Prometheus {
-    /// Starts it, with the alerts and this target; `None` if this machine does not have it.
+    /// Starts Prometheus with the alerts and this target; `None` if it is not installed.
     fn start(target: SocketAddr) -> Option<Self> {
         let program = peer("prometheus")?;
         let folder = tempfile::tempdir().unwrap();
@@ -49,7 +49,7 @@ impl Prometheus {
         Some(Self { child, address: address.unwrap(), _folder: folder })
     }
 
-    /// The `data` of its response to a request of its API.
+    /// The `data` of the response to an API request.
     ///
     /// # Panics
     /// If the response is an error.
@@ -61,7 +61,7 @@ impl Prometheus {
         response["data"].take()
     }
 
-    /// The samples of a query now.
+    /// The current samples for a query.
     fn query(&self, query: &str) -> Vec<Value> {
         let encode = |byte: u8| match byte {
             byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),

@@ -49,7 +49,7 @@ fn requests_wait_for_a_connection_and_keep_their_bodies() {
         assert_eq!((answer.status, answer.text()), (200, (index * 20_000).to_string().as_str()));
     }
     assert_eq!((upstream.connections(), waiting(&weir)), (1, 0));
-    // No place in the queue is lost.
+    // No place in the queue was lost.
     assert_eq!(Client::connect(weir.address(), None).ask(GET).status, 200);
 }
 

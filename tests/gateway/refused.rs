@@ -1,4 +1,4 @@
-//! Log lines of rejected requests, with what the gateway had received of them.
+//! Log lines for rejected requests, with the received part of the request.
 
 use super::held_back;
 use crate::common::{Client, DEADLINE, Peer, Switch, Upstream, Weir, poll_until};
@@ -38,7 +38,7 @@ fn refused_requests_have_all_that_is_known_of_them() {
     let weir = Weir::configured(&config(&upstream, &file), 1);
     let long = "x".repeat(5000);
     let many = format!("GET /431 HTTP/1.1\r\nHost: h\r\nX: {long}\r\n\r\n");
-    // The request; its status and reason; method, host and target in the log; body bytes.
+    // The request; status and reason; method, host and target in the log; body bytes.
     let cases = [
         ("GET /400 HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400, "duplicate_host", ["GET", "a", "/400"], 0),
         ("GET /nohost HTTP/1.1\r\nA: b\r\n\r\n", 400, "missing_host", ["GET", "", "/nohost"], 0),
@@ -110,7 +110,7 @@ fn refused_requests_have_all_that_is_known_of_them() {
             "{line}"
         );
     }
-    // Stderr has the same facts where a line is about a request.
+    // Lines on stderr about a request contain the same facts.
     for parts in [
         &["weir: 400 duplicate_host client=127.0.0.1:", " request=\"GET /400\" host=\"a\"", " time=20"][..],
         &["weir: 408 head_timeout client=127.0.0.1:", " request=\"POST /408\" host=\"h\""],

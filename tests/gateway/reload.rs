@@ -146,7 +146,7 @@ fn reloads_under_load_fail_no_request() {
             poll_until(DEADLINE, "the reload", || case.counted("taken") == reload as u64);
             let name = ["a\n", "b\n"][now];
             assert!(kept.ask(GET).text().starts_with(name), "on a connection of before");
-            // Clients without tickets, which survive a change of certificates.
+            // Clients without tickets, since tickets survive a change of certificates.
             let only = certificates.each_ref().map(|certificates| connector(&certificates.ca, &[]));
             let mut new = connect(address, &only[now]).expect("the certificate of now");
             assert!(new.ask(GET).text().starts_with(name));
@@ -381,7 +381,7 @@ fn a_request_that_waits_for_a_service_that_is_gone_is_routed_anew() {
     assert_eq!(clients[0].answer(Method::Get).text(), "slow", "what has begun goes on");
 }
 
-/// For the gateway, a server with new settings is a new server. Its old connection closes before the response, and the
+/// To the gateway, a server with new settings is a new server. The old connection closes before the response, and the
 /// gateway retries the request.
 #[test]
 fn a_request_is_sent_again_to_a_server_that_was_replaced_meanwhile() {

@@ -1,4 +1,4 @@
-//! `weir tickets`: rotated files of ticket secrets, and gateways that load them one after the other.
+//! `weir tickets`: rotated files of ticket secrets, loaded by one gateway after the other.
 
 use super::tickets::{answering, counted};
 use crate::common::sessions::{connector, resumes};

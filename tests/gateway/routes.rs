@@ -41,7 +41,7 @@ fn hosts_and_paths_choose_the_service() {
         ("b.example", "/users/7/posts/8", "b"),
         ("b.example", "/only", "c"),
         ("b.example", "/only/", "b"),
-        // No spelling bypasses a route.
+        // An unusual spelling does not bypass a route.
         ("b.example", "/%63/1", "c"),
         ("b.example", "/x/../c/1", "c"),
         ("b.example", "//c/1", "c"),
@@ -356,7 +356,7 @@ fn a_client_that_does_not_read_stops_being_answered() {
         assert_eq!(client.answer(weir_http::Method::Get).body.len(), body.len());
     }
     let grown = weir.memory_kib("VmHWM").saturating_sub(before);
-    // All responses together have 50 MB.
+    // All responses together are 50 MB.
     assert!(grown < 20_000, "{grown} KiB");
 }
 
@@ -410,7 +410,7 @@ fn trusted_proxies_name_the_client() {
     assert_eq!(ask(&weir, &request("/inside")).status, 200);
 }
 
-/// Every route of a large configuration matches: by host, then by path, wherever the file has it.
+/// Every route of a large configuration matches, by host and then by path, regardless of its place in the file.
 #[test]
 fn ten_thousand_routes_are_found() {
     let [a, b] = ["a", "b"].map(named);
@@ -424,7 +424,7 @@ fn ten_thousand_routes_are_found() {
     );
     for host in 0..2000 {
         for path in 0..5 {
-            // A neighbouring host has each path with the other service.
+            // A neighbouring host has the same paths with the other service.
             let service = ["a", "b"][(host + path) % 2];
             config.push_str(&format!(
                 "[[route]]\nhost = 'h{host}.example'\npath = '/p{path}/*'\nservice = '{service}'\n\

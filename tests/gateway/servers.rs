@@ -1,4 +1,4 @@
-//! Servers drained, weighted and restored at run time.
+//! Draining, weighting and restoring servers at run time.
 
 use super::dns::{NameServer, twins};
 use super::unix::exchange;
@@ -12,7 +12,7 @@ use weir_http::Method;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 
-/// A configuration with a service `app` of these servers; `more` are its further lines.
+/// A configuration with a service `app` that has these servers; `more` adds lines to it.
 fn config(servers: &[SocketAddr], more: &str) -> String {
     let urls: Vec<_> = servers.iter().map(|address| format!("'http://{address}'")).collect();
     format!(
@@ -35,7 +35,7 @@ fn shown(weir: &Weir, server: &Upstream) -> Value {
     serde_json::from_str(answer.text()).unwrap()
 }
 
-/// How many of `count` requests, all on one connection, go to a server.
+/// The number of `count` requests on one connection that go to a server.
 fn share(weir: &Weir, server: &str, count: usize) -> usize {
     let mut client = Client::connect(weir.address(), None);
     let answers = (0..count).map(|_| client.ask(GET));
@@ -156,7 +156,7 @@ fn clients_stay_with_a_drained_server_by_their_cookie_but_not_with_a_weight_of_0
     assert_eq!(servers(), "bbbbbbbbbb");
 }
 
-/// The gateway uses no drained server as a last resort, and no request waits for one.
+/// A drained server is not used even as a last resort, and requests do not wait for it.
 #[test]
 fn when_all_are_drained_the_answer_is_no_server() {
     let upstream = Upstream::start(None, |peer: &mut Peer| {
@@ -195,7 +195,7 @@ fn what_was_set_outlives_reloads_while_the_server_is_there() {
         assert_eq!(answer.status, 200, "{}", answer.text());
     };
     change(&weir, &a, "state=drain&weight=9");
-    // The workers see a new server, the operator the same one.
+    // For the workers this is a new server, for the operator the same one.
     reload(&format!("{both}\nmax_connections = 7\nbalance = 'least-in-flight'"));
     let now = shown(&weir, &a);
     assert_eq!((&now["state"], &now["weight"]), (&"drained".into(), &9.into()));
@@ -294,7 +294,7 @@ fn what_is_no_change_is_refused_in_words_and_changes_nothing() {
     let mut head = Client::connect(weir.admin(), None);
     head.send(format!("HEAD {server}\r\n"));
     assert_eq!(head.answer(Method::Head).status, 405);
-    // As a web page in a local browser can send it.
+    // A request as a web page in a local browser can send it.
     for (more, status) in [("Origin: http://evil.example\r\n", 403), ("Content-Length: 11\r\n", 400)] {
         let answer = Client::connect(weir.admin(), None).ask(format!("POST {server}{more}\r\nstate=drain"));
         assert_eq!(answer.status, status, "{}", answer.text());

@@ -182,7 +182,7 @@ fn a_cookie_counts_where_its_secret_is_known() {
     assert_eq!(cookie(&ask(weir, &request)), None, "a reload keeps the secret");
 }
 
-/// The gateway has sent nothing of the request, so another server may get it, whatever its method, with its body.
+/// The gateway has not sent any part of the request, so another server may get it with its body, whatever its method.
 #[test]
 fn a_server_that_cannot_be_reached_costs_no_request() {
     let good = named("good");

@@ -1,4 +1,4 @@
-//! Settings without a test file of their own: each test fails if the gateway ignores its setting.
+//! Settings without a separate test file: each test fails if the gateway ignores its setting.
 
 use super::{ask, gateway_to, metric, named};
 use crate::common::{Client, DEADLINE, Peer, Upstream, Weir, poll_until};
@@ -70,7 +70,7 @@ fn trace_passes_where_that_is_set() {
 #[test]
 fn interim_answers_are_bounded() {
     let hint = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
-    // Sends as many hints as the path says.
+    // Sends the number of hints given in the path.
     let upstream = Upstream::start(None, move |peer: &mut Peer| {
         while let Some(request) = peer.request() {
             let count = request.head.split(['/', ' ']).nth(2).unwrap().parse().unwrap();
@@ -184,7 +184,7 @@ fn requests_wait_for_a_log_that_is_full() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("log");
     assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());
-    // Opened first, and without waiting for a writer.
+    // Opened first, in non-blocking mode, so that it does not wait for a writer.
     let reader = OpenOptions::new().read(true).custom_flags(0o4000).open(&file).unwrap();
     let upstream = named("a");
     let log =
@@ -198,7 +198,7 @@ fn requests_wait_for_a_log_that_is_full() {
             assert_eq!(client.ask(&request).status, 200);
         }
     });
-    // Reads nothing until no further request gets through. Stopping too early would make the test weaker, not wrong.
+    // Reads nothing until no further request gets through. Stopping too early would only make the test weaker.
     let (mut served, mut same) = (0, 0);
     while same < 50 && !asking.is_finished() {
         std::thread::park_timeout(Duration::from_millis(10));

@@ -1,7 +1,8 @@
-//! Requests of one route, divided among several services.
+//! Dividing the requests of one route among several services.
 
+use super::tls::certificate;
 use super::{ask, get, named};
-use crate::common::{Answer, Upstream, Weir};
+use crate::common::{Answer, Certificates, Client, Upstream, Weir};
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -100,6 +101,56 @@ fn a_cookie_keeps_a_client_on_its_service() {
     }
     let unknown = ask(&weir, "GET / HTTP/1.1\r\nHost: h\r\nCookie: version=v3\r\n\r\n");
     assert_eq!(unknown.fields("set-cookie").len(), 1);
+}
+
+/// Both cookies of the gateway, of the share and of its server: browsers send them back by TLS alone.
+#[test]
+fn cookies_are_secure_with_tls() {
+    let certificates = Certificates::new();
+    // With one server, a service sets no cookie.
+    let upstreams = ["v1", "v1", "v2", "v2"].map(named);
+    let urls =
+        |at: usize| format!("['http://{}', 'http://{}']", upstreams[at].address, upstreams[at + 1].address);
+    let config = format!(
+        "workers = 1
+        [listener.cleartext]
+        bind = '127.0.0.1:0'
+        [listener.tls]
+        bind = '127.0.0.1:0'
+        tls = {{}}
+        {}
+        [service.v1]
+        servers = {}
+        sticky = 'server'
+        [service.v2]
+        servers = {}
+        sticky = 'server'
+        [[route]]
+        service = [{{ name = 'v1' }}, {{ name = 'v2' }}]
+        sticky = 'version'",
+        certificate(&certificates),
+        urls(0),
+        urls(2)
+    );
+    let weir = Weir::configured(&config, 2);
+    for (listener, secure) in [(0, ""), (1, "; Secure")] {
+        let ask = |cookie: &str| {
+            let session = (listener == 1).then(|| certificates.session());
+            let request = format!("GET / HTTP/1.1\r\nHost: h\r\n{cookie}\r\n");
+            Client::connect(weir.address_of(listener), session).ask(request)
+        };
+        for _ in 0..4 {
+            let first = ask("");
+            let cookies = first.fields("set-cookie");
+            let server = first.fields("x-server")[0];
+            let attributes = format!("Path=/; HttpOnly; SameSite=Lax{secure}");
+            assert_eq!(cookies[0], format!("version={server}; {attributes}"));
+            let (of_server, found) = cookies[1].split_once("; ").unwrap();
+            assert_eq!((cookies.len(), found), (2, &*attributes));
+            let again = ask(&format!("Cookie: version={server}; {of_server}\r\n"));
+            assert_eq!((again.fields("x-server"), again.fields("set-cookie").len()), (vec![server], 0));
+        }
+    }
 }
 
 /// Each request counts once, whichever service it goes to, and OPTIONS with `Max-Forwards: 0` is about the route.

@@ -13,7 +13,7 @@ use std::path::Path;
 const GREETING: &[u8] = b"220 ready\r\n";
 const V1: &str = "PROXY TCP4 192.0.2.7 198.51.100.1 4711 5432\r\n";
 
-/// A server that speaks first, and sends back all that it has received once the client has ended its stream.
+/// A server that speaks first, and echoes all received bytes once the client has ended its stream.
 fn echo(certificates: Option<&Certificates>) -> Upstream {
     let tls = certificates.map(|certificates| certificates.server().core());
     Upstream::start(tls, |peer: &mut Peer| {
@@ -34,7 +34,7 @@ fn until_end(peer: &mut Peer, into: &mut Vec<u8>) -> Option<Ending> {
     }
 }
 
-/// Sends bytes and ends the stream; returns all that follows.
+/// Sends bytes and ends the stream; returns all bytes that follow.
 fn exchange(mut client: Client, bytes: &[u8]) -> (Vec<u8>, Ending) {
     client.send(bytes);
     client.stream.finish();
@@ -90,12 +90,12 @@ fn tls_is_terminated_and_originated() {
     let service = format!("servers = 'tls://{}'\ntls.ca = '{}'", upstream.address, certificates.ca.display());
     let weir = Weir::configured(&config("tls = {}", &service, &certificate(&certificates)), 1);
     assert!(weir.urls[0].starts_with("tls://127.0.0.1:"), "{:?}", weir.urls);
-    // This client offers HTTP by ALPN. The listener has no protocol of its own, and does not mind.
+    // This client offers HTTP by ALPN. The listener negotiates no protocol, and ignores the offer.
     let client = Client::connect(weir.address(), Some(certificates.session()));
     let (received, ending) = exchange(client, &bytes);
     assert!(received == [GREETING, &bytes[..]].concat(), "{} bytes", received.len());
     assert_eq!(ending, Ending::Clean);
-    // A client without TLS gets no response of HTTP, and no connection to the server.
+    // A client without TLS gets no HTTP response, and the gateway opens no connection to the server.
     let (received, _) = exchange(Client::connect(weir.address(), None), b"GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     assert!(!received.starts_with(b"HTTP"), "{}", String::from_utf8_lossy(&received));
     weir.wait_for_stderr(&["not_tls"]);
@@ -155,7 +155,7 @@ fn servers_that_are_down_get_no_connections() {
     alone.stop();
 }
 
-/// A reload gives a listener another service; connections keep theirs.
+/// A reload gives a listener another service; existing connections keep theirs.
 #[test]
 fn connections_outlive_a_reload() {
     let (old, new, folder) = (echo(None), echo(None), tempfile::tempdir().unwrap());

@@ -201,8 +201,8 @@ fn a_key_log_comes_with_a_warning() {
     weir.wait_for_stderr(&["warning: listener.web.tls.key_log: the secrets of all sessions"]);
 }
 
-/// The gateway staples a response that clients would accept. It warns of another one and starts without it; a file that
-/// is no OCSP response prevents the start.
+/// The gateway staples a response that clients would accept. It starts without an unacceptable one, with a warning. A
+/// file that is not an OCSP response prevents the start.
 #[test]
 fn a_good_ocsp_response_is_stapled_and_another_is_warned_of() {
     let Some(openssl) = peer("openssl") else { return };

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 /// A terminal of 80 columns and 24 rows, and the program's output.
 struct Terminal {
     keyboard: File,
-    /// The program's side; open, so that its modes are readable after the program exits.
+    /// The program's side, kept open so that its modes are readable after the program exits.
     program: File,
     written: Arc<Mutex<String>>,
 }

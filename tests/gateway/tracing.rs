@@ -1,4 +1,4 @@
-//! IDs of requests and traces, and error pages.
+//! Request IDs, trace IDs, and error pages.
 
 use super::{ask, get, named};
 use crate::common::{Answer, DEADLINE, Weir, poll_until};
@@ -38,7 +38,7 @@ fn every_request_gets_an_id_that_is_in_the_access_log() {
     let weir = gateway("", &lines, &upstream.address.to_string());
     let mut ids = BTreeSet::new();
     for _ in 0..3 {
-        // An untrusted client does not choose the ID.
+        // An untrusted client cannot choose the ID.
         let answer = ask(&weir, "GET /app/ HTTP/1.1\r\nHost: h\r\nx-request-id: mine\r\n\r\n");
         let [id] = got(&answer, "x-request-id")[..] else { panic!("{}", answer.text()) };
         assert!(id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{id}");

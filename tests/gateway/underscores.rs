@@ -1,4 +1,4 @@
-//! Fields whose names have an underscore, which many servers read as a hyphen.
+//! Field names with an underscore, which many servers treat as a hyphen.
 
 use super::{ask, metric, named};
 use crate::common::{Upstream, Weir};
@@ -16,7 +16,7 @@ const FIELDS: [&str; 12] = [
     "plain_field: 1",
     "_: 2",
     "X-Mixed_Name: 3",
-    // Fields that servers may take for the gateway's, the protocol's or the route's.
+    // Fields that servers may confuse with fields of the gateway, the protocol or the route.
     "X_Forwarded_For: 203.0.113.7",
     "X-Forwarded_Proto: https",
     "x_real_ip: 203.0.113.7",
@@ -36,7 +36,7 @@ fn fields_with_an_underscore_are_dropped_passed_or_refused() {
         ("", &["X-Kept: 4"][..], 11),
         ("underscores_in_headers = 'drop'", &["X-Kept: 4"], 11),
         ("underscores_in_headers = 'pass'", &["plain_field: 1", "_: 2", "X-Mixed_Name: 3", "X-Kept: 4"], 5),
-        // A trusted proxy forwards fields that clients wrote.
+        // A trusted proxy forwards fields written by clients.
         (
             "underscores_in_headers = 'pass'\ntrusted_proxies = '127.0.0.1'",
             &["plain_field: 1", "_: 2", "X-Mixed_Name: 3", "X-Kept: 4"],

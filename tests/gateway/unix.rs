@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// A gateway on a socket, in front of a named upstream.
+/// A gateway that listens on a Unix socket, in front of a named upstream.
 fn on_socket(path: &Path, server: &str, lines: &str) -> Weir {
     let config = format!(
         "workers = 2
@@ -23,7 +23,7 @@ fn on_socket(path: &Path, server: &str, lines: &str) -> Weir {
     Weir::configured(&config, 1)
 }
 
-/// A gateway on a port, in front of a socket.
+/// A gateway that listens on a port, in front of a Unix socket.
 fn to_socket(path: &Path) -> Weir {
     let service = format!("[service.app]\nservers = 'unix:{}'", path.display());
     Weir::configured(

@@ -354,7 +354,7 @@ fn a_process_that_drains_refuses_an_upgrade() {
     assert_eq!(line.weir.exit_code(), Some(0));
 }
 
-/// Each socket of a reuseport group has its own queue, which a worker must accept from.
+/// Each socket of a reuseport group has its own queue, and some worker must accept from each.
 #[test]
 fn the_number_of_workers_may_change() {
     let upstream = named("a");
@@ -368,7 +368,7 @@ fn the_number_of_workers_may_change() {
             assert_eq!(line.get().status, 200);
         }
     }
-    // That is 25 in each of two workers, twice.
+    // That is 25 connections for each of two workers, twice.
     assert_eq!(line.metric("weir_connections_total"), 50);
 }
 
@@ -436,7 +436,7 @@ fn a_unix_socket_is_handed_over_with_its_file() {
     assert!(!path.exists(), "it goes with the last one");
 }
 
-/// The ticket secret and the key derived from it and the certificates survive.
+/// The ticket secret survives, and so does the key derived from it and the certificates.
 #[test]
 fn sessions_survive_an_upgrade() {
     let certificates = Certificates::new();

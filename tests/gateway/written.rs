@@ -1,4 +1,4 @@
-//! Sources of a configuration: several files, environment variables, and defaults for routes.
+//! The sources of a configuration: several files, environment variables, and defaults for routes.
 
 use crate::common::{Client, DEADLINE, Weir, poll_until};
 use rustix::fs::{Mode, OFlags};
@@ -28,7 +28,7 @@ fn write(folder: &Path, files: &[(&str, &str)]) {
     }
 }
 
-/// Runs `weir check` in another directory than the file's.
+/// Runs `weir check` in a directory other than the file's.
 fn check(folder: &Path, variables: &[(&str, &str)]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_weir"))
         .args(["check", "--explain", "--config"])
@@ -73,7 +73,7 @@ fn files_are_included_as_one_configuration() {
     };
     let main = |include: &str| format!("include = {include}\n{WEB}");
     let (a, b) = (service("a"), service("b"));
-    // Files, the exit code, and the message.
+    // The files, the exit code, and the message.
     for (main, a, b, code, expected) in [
         (main("'conf.d/*.toml'"), &*a, &*b, 0, "any host /* -> "),
         (main("['conf.d/a.toml', 'conf.d/b.toml']"), &a, &b, 0, "b.example"),
@@ -144,7 +144,7 @@ fn a_reload_sees_included_files() {
         let weir = Weir::of_file(&folder.path().join("weir.toml"), 1);
         let got = || Client::connect(weir.address(), None).ask(GET).text().to_owned();
         assert_eq!(got(), "old");
-        // The first of two equal routes wins, so the new file shows.
+        // The first of two equal routes wins, so the response shows that the new file was read.
         for (name, body) in [("conf.d/b.toml", "new"), ("conf.d/a.toml", "first")] {
             write(folder.path(), &[(name, &route(body))]);
             if watch.is_empty() {

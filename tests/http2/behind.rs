@@ -1,4 +1,4 @@
-//! A server that speaks HTTP/2 behind a gateway, with TLS on both sides or on neither.
+//! An HTTP/2 server after the gateway, with TLS on both sides or on neither.
 
 use crate::common::{Certificates, Ended, Weir};
 use crate::servers::Server;
@@ -11,7 +11,7 @@ pub(super) struct Behind {
 }
 
 impl Behind {
-    /// `None` if the server's program is missing.
+    /// Starts the server and the gateway; `None` if the server's program is missing.
     pub(super) fn start(
         tls: bool,
         server: impl FnOnce(&Certificates, Option<&Certificates>) -> Option<Server>,
@@ -57,7 +57,7 @@ impl Behind {
         if self.tls { "--http2" } else { "--http2-prior-knowledge" }
     }
 
-    /// Stops the gateway, whose exchanges were all complete.
+    /// Stops the gateway. All its exchanges must be complete.
     pub(super) fn stop(self) -> Ended {
         let ended = self.weir.stop();
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);

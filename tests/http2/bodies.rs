@@ -1,4 +1,4 @@
-//! Bodies of requests: buffered, padded, kept for another attempt, queued.
+//! Request bodies: buffered, padded, kept for another attempt, or queued.
 
 use super::client::Upload;
 use super::fields::request;
@@ -23,26 +23,26 @@ fn a_buffered_body_reaches_a_server_whole() {
     client.data(1, &body[40_000..], false).headers(1, &[(b"x-sum", b"7")], true);
     assert_eq!(client.response(1).text(), "50000");
     let first = upstream.requests()[0].clone();
-    // The length of the body without trailers is known now.
+    // The length of a buffered body without trailers is known.
     assert!(first.body == body && first.raw_body.ends_with(b"\r\n0\r\nx-sum: 7\r\n\r\n"), "{}", first.head);
-    // The end alone.
+    // Only the end arrives.
     client.post(3, "/").data(3, &body[..10], false).sync();
     client.data(3, b"", true);
     assert_eq!(client.response(3).text(), "10");
-    // Larger than the buffer, within the stream's window and beyond it.
+    // Bodies larger than the buffer, within the stream's window and beyond it.
     let large = pattern(300_000);
     client.post(5, "/").read_until(|client| client.updates.contains_key(&0));
     client.upload(5, &large, &mut Upload::default());
     assert_eq!(client.response(5).text(), "300000");
     assert_eq!(upstream.requests()[2].body, large);
-    // A client that leaves within its body reaches no server.
+    // A request whose client disconnects within the body does not reach a server.
     client.post(7, "/").data(7, &body[..10], false).reset(7, ErrorCode::CANCEL).sync();
     assert_eq!(upstream.requests().len(), 3);
     weir.wait_for_stderr(&[" client_reset "]);
 }
 
-/// Regression test: a request has all bytes that its Content-Length announces, the server responds, and the gateway
-/// reset the stream at once. httpx fails when it then sends the END_STREAM in a frame of its own.
+/// Regression test: a server responded after all bytes announced by Content-Length, and the gateway reset the stream at
+/// once. httpx then fails, since it sends END_STREAM in a separate frame.
 #[test]
 fn a_stream_waits_for_its_end_when_the_response_is_complete() {
     let upstream = super::upstream();
@@ -61,7 +61,7 @@ fn a_stream_waits_for_its_end_when_the_response_is_complete() {
         assert_eq!((response.text(), response.reset), ("ok", None), "{stream}");
         assert_eq!(end(&mut client, stream).sync().get_stream(stream).reset, None, "{stream}");
     }
-    // A drain does not wait for them.
+    // A drain does not wait for these streams.
     let ended = weir.stop();
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
 }
@@ -82,7 +82,7 @@ fn the_gateway_asks_for_a_body_that_it_buffers() {
     assert!(!upstream.requests()[0].head.contains("xpect"));
 }
 
-/// Padding counts for the windows, and is given back.
+/// Padding counts for the windows, and the gateway returns it.
 #[test]
 fn a_padded_body_arrives_without_its_padding() {
     let upstream = super::upstream();
@@ -94,7 +94,7 @@ fn a_padded_body_arrives_without_its_padding() {
         client.upload(stream, &body, &mut Upload { padding, ..Upload::default() });
         assert_eq!(client.response(stream).text(), "ok");
     }
-    // A frame of padding alone.
+    // A frame that contains only padding.
     client.post(5, "/").frame(Kind::Data, flag::PADDED, 5, &[3, 0, 0, 0]).data(5, b"hello", false);
     client.frame(Kind::Data, flag::PADDED | flag::END_STREAM, 5, &[0]);
     assert_eq!(client.response(5).text(), "ok");
@@ -102,7 +102,7 @@ fn a_padded_body_arrives_without_its_padding() {
     assert!(bodies == [&body[..], &body, b"hello"]);
 }
 
-/// What a server did not get of a request must not be taken from the next one.
+/// Request bytes that a server did not get must not be taken for the next request's.
 #[test]
 fn a_connection_with_half_a_request_is_not_used_again() {
     let upstream = Upstream::start(None, |peer: &mut Peer| {
@@ -125,7 +125,7 @@ fn a_connection_with_half_a_request_is_not_used_again() {
     assert_eq!(upstream.connections(), 2);
     client.read_until(|client| client.get_stream(1).reset.is_some());
     assert_eq!(client.get_stream(1).reset, Some(ErrorCode::NO_ERROR));
-    // The rest of the body was in transit.
+    // The remaining body was in transit.
     client.data(1, &[0; 95], true).get(5, "/");
     assert_eq!(client.response(5).text(), "ok");
 }
@@ -181,7 +181,7 @@ fn streams_wait_for_a_connection_with_their_bodies() {
     // The queue is full.
     let refused = client.get(19, "/").response(19);
     assert!(refused.status() == 503 && refused.text().contains("queue_full"), "{refused:?}");
-    // One of those that wait leaves.
+    // One of the waiting requests is canceled.
     client.reset(5, ErrorCode::CANCEL).flush();
     weir.wait_for_stderr(&[" client_reset "]);
     switch.throw();
@@ -193,7 +193,7 @@ fn streams_wait_for_a_connection_with_their_bodies() {
     assert!(upstream.requests().iter().all(|request| body.starts_with(&request.body)), "{sizes:?}");
 }
 
-/// A pooled connection closes under a request, and the request with its body goes to a new one.
+/// A pooled connection closes during a request, and the request with its body goes to a new one.
 #[test]
 fn requests_on_stale_connections_are_repeated_with_their_bodies() {
     let upstream = Upstream::start(None, |peer: &mut Peer| {

@@ -23,7 +23,7 @@ pub(super) struct Client {
     pub acknowledges: bool,
     /// Whether the gateway's SETTINGS have arrived, and are acknowledged.
     has_settings: bool,
-    /// Whether to give back DATA bytes to both windows.
+    /// Whether to return DATA bytes to both windows.
     pub credits: bool,
     streams: BTreeMap<u32, Received>,
     /// The GOAWAY frames: last stream and code.
@@ -125,7 +125,7 @@ impl Client {
         self.headers(stream, &request("GET", path), true)
     }
 
-    /// Stages a POST whose body follows.
+    /// Stages a POST with a body to follow.
     pub(super) fn post(&mut self, stream: u32, path: &str) -> &mut Self {
         self.headers(stream, &request("POST", path), false)
     }
@@ -157,15 +157,15 @@ impl Client {
         self
     }
 
-    /// Sends all that is staged. A connection that the gateway has closed loses it.
+    /// Sends all staged bytes. They are lost if the gateway has closed the connection.
     pub(super) fn flush(&mut self) -> &mut Self {
         let out = std::mem::take(&mut self.out);
-        // What was received before the close is still readable.
+        // Bytes received before the close are still readable.
         let _ = self.stream.send(&out);
         self
     }
 
-    /// Sends the rest of a body, with END_STREAM, as the stream's window allows.
+    /// Sends the remaining body with END_STREAM, as far as the stream's window allows.
     pub(super) fn upload(&mut self, stream: u32, body: &[u8], sent: &mut Upload) -> &mut Self {
         self.upload_some(stream, body, sent);
         while sent.body < body.len() {
@@ -176,14 +176,14 @@ impl Client {
         self
     }
 
-    /// The bytes that a stream may have carried in all: until the gateway's SETTINGS have arrived, the default (RFC 9113
-    /// section 6.5.2) holds.
+    /// The total number of bytes that a stream may have carried. Until the gateway's SETTINGS have arrived, the default
+    /// applies (RFC 9113 section 6.5.2).
     fn window(&self, stream: u32) -> usize {
         let initial = if self.has_settings { 64 * 1024 } else { 65_535 };
         initial + self.updates.get(&stream).copied().unwrap_or_default() as usize
     }
 
-    /// Sends as much of the rest of a body as the stream's window allows now.
+    /// Sends as much of the remaining body as the stream's window allows now.
     pub(super) fn upload_some(&mut self, stream: u32, body: &[u8], sent: &mut Upload) -> &mut Self {
         let overhead = if sent.padding > 0 { 1 + usize::from(sent.padding) } else { 0 };
         let window = self.window(stream);
@@ -207,13 +207,13 @@ impl Client {
         self.flush()
     }
 
-    /// Whether all that is staged left.
+    /// Whether all staged bytes were sent.
     pub(super) fn try_flush(&mut self) -> bool {
         let out = std::mem::take(&mut self.out);
         self.stream.send(&out).is_ok()
     }
 
-    /// Sends what is staged, and reads until `is_done` or the end of the connection.
+    /// Sends all staged bytes, and reads until `is_done` or the end of the connection.
     pub(super) fn read_until(&mut self, mut is_done: impl FnMut(&Self) -> bool) -> &mut Self {
         self.flush();
         while !is_done(self) && self.ending.is_none() {
@@ -228,7 +228,7 @@ impl Client {
         self
     }
 
-    /// Reads until a stream is over; returns what was received on it.
+    /// Reads until a stream has ended; returns its received parts.
     pub(super) fn response(&mut self, stream: u32) -> Received {
         self.read_until(|client| client.get_stream(stream).is_over());
         self.get_stream(stream)
@@ -248,7 +248,7 @@ impl Client {
         self.go_aways.last().copied()
     }
 
-    /// What has been received on a stream so far.
+    /// The received parts of a stream so far.
     pub(super) fn get_stream(&self, stream: u32) -> Received {
         self.streams.get(&stream).cloned().unwrap_or_default()
     }
@@ -343,7 +343,7 @@ impl Client {
         stream.ended = end;
     }
 
-    /// A stream that may receive a part of a response.
+    /// A stream that may still receive a part of a response.
     fn open(&mut self, stream: u32) -> &mut Received {
         let received = self.open_or_ended(stream);
         assert!(!received.ended, "a frame on stream {stream} after END_STREAM");
@@ -359,7 +359,7 @@ impl Client {
 }
 
 impl Received {
-    /// Whether nothing can follow. A reset may follow a complete response.
+    /// Whether nothing can follow. A reset may still follow a complete response.
     pub(super) fn is_over(&self) -> bool {
         self.ended || self.reset.is_some()
     }
@@ -370,7 +370,7 @@ impl Received {
         line.map_or(0, |status| status.parse().unwrap())
     }
 
-    /// The value of a field of the head; empty without it.
+    /// The value of a field in the head; empty if absent.
     pub(super) fn field(&self, name: &str) -> &str {
         let lines = self.head.lines().filter_map(|line| line.split_once(": "));
         lines.filter(|(field, _)| *field == name).map(|(_, value)| value).next().unwrap_or_default()

@@ -42,7 +42,7 @@ impl Curl {
         curl
     }
 
-    /// The body, then the version of HTTP and the status, such as `2 200`.
+    /// The body, then HTTP version and status, such as `2 200`.
     pub(super) fn get(&self, args: &[&str]) -> (Vec<u8>, String) {
         let marked = ["--write-out", "\n%{http_version} %{http_code}"];
         let mut body = succeed(&mut self.command(&[&marked[..], args].concat())).stdout;
@@ -96,12 +96,12 @@ fn curl_chooses_the_version() {
     let [cleartext, tls] = [both.urls[0].as_str(), &both.urls[1]];
     assert_eq!(version(cleartext, &[]), "1.1 200");
     assert_eq!(version(cleartext, &[PRIOR]), "2 200");
-    // The upgrade of RFC 7540 is obsolete: HTTP/1.1 goes on.
+    // The upgrade of RFC 7540 is obsolete, so the connection stays with HTTP/1.1.
     assert_eq!(version(cleartext, &["--http2"]), "1.1 200");
     assert_eq!(version(tls, &[]), "2 200");
     assert_eq!(version(tls, &["--http1.1"]), "1.1 200");
     assert_eq!(version(tls, &["--no-alpn"]), "1.1 200");
-    // Regression test: curl offers `http/1.0` alone then.
+    // Regression test: with this flag, curl offers only `http/1.0`.
     assert_eq!(version(tls, &["--http1.0"]), "1.1 200");
 
     let first = origin(&certificates, &["--http", "1.1"]);

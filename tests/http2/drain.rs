@@ -20,16 +20,16 @@ fn requests_in_flight_and_in_transit_are_served() {
     weir.terminate();
     client.read_until(|client| !client.pings.is_empty());
     assert_eq!(client.go_aways, [ANY]);
-    // The client did not know of the drain.
+    // The client did not know of the drain yet.
     assert_eq!(client.get(7, "/").response(7).text(), "ok");
     client.get(9, "/held").data(3, b"lo", true).flush();
     upstream.wait_for_requests(5);
-    // Now it does, and has sent its last request.
+    // Now the client knows of the drain, and has sent its last request.
     let ping = client.pings[0];
     frame::write_ping(ping, true, &mut client.out);
     client.read_until(|client| client.go_aways.len() == 2);
     assert_eq!(client.go_aways[1], (9, ErrorCode::NO_ERROR));
-    // A later one is ignored: the client repeats it elsewhere.
+    // The gateway ignores a later request, and the client repeats it elsewhere.
     client.get(11, "/").post(13, "/").data(13, b"hello", true).sync();
     switch.throw();
     for stream in [1, 3, 9] {
@@ -49,7 +49,7 @@ fn idle_and_silent_clients_do_not_hold_up_a_drain() {
     let mut weir = gateway(&upstream, "", "");
     let mut idle = Client::connect(weir.address());
     assert_eq!(idle.get(1, "/").response(1).text(), "ok");
-    // It does not acknowledge the PING of the drain, neither idle nor with a request.
+    // The client does not acknowledge the drain's PING, neither when idle nor with a request in flight.
     let mut silent: Vec<_> = (0..2).map(|_| Client::connect(weir.address())).collect();
     silent[0].get(1, "/").response(1);
     silent[1].get(1, "/held").flush();
@@ -100,7 +100,7 @@ fn clients_of_a_listener_that_is_gone_drain_alone() {
     assert!(other.go_aways.is_empty(), "its listener goes on");
 }
 
-/// Until a client knows that its listener is gone, its requests take the routes that it had.
+/// Until a client knows that its listener was removed, its requests use the old routes.
 #[test]
 fn late_requests_take_the_routes_of_the_listener_that_is_gone() {
     let switch = Switch::default();
@@ -125,7 +125,7 @@ fn late_requests_take_the_routes_of_the_listener_that_is_gone() {
     assert_eq!(client.response(1).text(), "ok");
 }
 
-/// A client that does not acknowledge the PING, and opens streams, does not keep its listener's routes for ever.
+/// A client that opens streams without acknowledging the PING cannot keep its listener's routes indefinitely.
 #[test]
 fn a_client_that_does_not_stop_is_stopped() {
     let switch = Switch::default();
@@ -149,7 +149,7 @@ fn a_client_that_does_not_stop_is_stopped() {
     assert_eq!(weir.exit_code(), Some(0));
 }
 
-/// Regression test: requests without a response were reset at the end of a drain.
+/// Regression test: at the end of a drain, requests without a response were reset.
 #[test]
 fn a_drain_ends_in_time() {
     let switch = Switch::default();
@@ -166,7 +166,7 @@ fn a_drain_ends_in_time() {
     switch.throw();
 }
 
-/// A client that goes away first has its responses.
+/// A client that sends GOAWAY still gets its responses.
 #[test]
 fn a_client_that_drains_has_its_responses() {
     let switch = Switch::default();

@@ -1,9 +1,9 @@
-//! Header blocks whose bytes are those of the fields, valid or not.
+//! Header blocks that contain fields as literal bytes, valid or not.
 
-/// A field of a header block: its name and its value, as they are sent.
+/// A field of a header block: its name and value, as sent.
 pub(super) type Field<'a> = (&'a [u8], &'a [u8]);
 
-/// A header block of literals without indexing and without Huffman codes, so that the bytes are those of the fields.
+/// A header block of literals without indexing and Huffman codes, so that it contains the fields' bytes.
 pub(super) fn block(fields: &[Field<'_>]) -> Vec<u8> {
     let mut block = Vec::new();
     for (name, value) in fields {

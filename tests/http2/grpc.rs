@@ -1,4 +1,4 @@
-//! gRPC through the gateway: its own errors as responses of gRPC, deadlines, and statuses in the log and the metrics.
+//! gRPC through the gateway: the gateway's errors as gRPC responses, deadlines, and gRPC statuses in logs and metrics.
 
 use super::Client;
 use super::fields::{Field, request};
@@ -11,7 +11,7 @@ fn call<'a>(path: &'a str, more: &[Field<'a>]) -> Vec<Field<'a>> {
         .concat()
 }
 
-/// A message of five bytes, with its length in front.
+/// A message of five bytes, preceded by its length.
 const MESSAGE: &[u8] = b"\0\0\0\0\x05hello";
 
 fn metric(weir: &Weir, line: &str) {
@@ -22,7 +22,7 @@ fn metric(weir: &Weir, line: &str) {
 
 #[test]
 fn the_gateways_errors_are_responses_of_grpc() {
-    // It accepts requests, and does not respond.
+    // This server accepts requests, and does not respond.
     let silent = Upstream::start(None, |peer: &mut Peer| {
         peer.read_to_end();
     });
@@ -54,7 +54,7 @@ fn the_gateways_errors_are_responses_of_grpc() {
         assert!(received.field("grpc-message").starts_with(words), "{received:?}");
         assert_eq!((received.body.len(), received.trailers.as_str()), (0, ""));
     }
-    // A redirect is none of them, nor is an error for another request.
+    // A redirect is not one of them, nor is an error for another kind of request.
     client.headers(11, &call("/moved.S/M", &[]), true);
     assert_eq!(client.response(11).status(), 308);
     assert_eq!(client.get(13, "/none").response(13).status(), 404);
@@ -90,7 +90,7 @@ fn calls_pass_with_their_trailers() {
         let line = fs::read_to_string(&log).unwrap_or_default();
         line.contains("\"protocol\":\"HTTP/2.0\",\"status\":200,\"grpc_status\":0")
     });
-    // Another request to the same server is no call.
+    // A request without gRPC to the same server is not a call.
     let echoed = client.post(3, "/echo").data(3, b"hello", true).response(3);
     assert_eq!(echoed.text(), "hello");
 }

@@ -1,4 +1,4 @@
-//! The cases of h2spec, in its strict mode, against each server that speaks HTTP/2.
+//! h2spec's cases in strict mode, against each HTTP/2 server.
 
 use crate::common::{Certificates, Weir, installed_peer};
 use std::path::Path;
@@ -7,16 +7,16 @@ use std::process::Command;
 /// A server under test.
 struct Subject {
     name: &'static str,
-    /// `http://HOST:PORT` or `https://HOST:PORT`; h2spec asks for `/`.
+    /// `http://HOST:PORT` or `https://HOST:PORT`; h2spec requests `/`.
     url: String,
     /// The only cases that fail: section, and title.
     failing: &'static [(&'static str, &'static str)],
 }
 
-/// A server that speaks HTTP/1.1, too, responds in it to bytes that are no preface, and closes.
+/// A server that also speaks HTTP/1.1 responds to an invalid preface in HTTP/1.1, and closes.
 const OTHER_PROTOCOL: (&str, &str) = ("http2/3.5", "Sends invalid connection preface");
 
-/// All cases, the strict one included.
+/// The number of all cases, including the strict one.
 const CASES: usize = 146;
 
 #[test]
@@ -91,7 +91,7 @@ fn run(program: &Path, url: &str) -> (usize, Vec<(String, String)>) {
         let value = case.split_once(&format!("{name}=\"")).and_then(|(_, rest)| rest.split_once('"'));
         value.unwrap_or_else(|| panic!("no {name} in {case}")).0.to_owned()
     };
-    // A skipped case is one that did not pass, too.
+    // A skipped case has not passed, either.
     let is_other = |case: &&&str| ["<failure", "<error", "<skipped"].iter().any(|mark| case.contains(mark));
     let failed = cases.iter().filter(is_other);
     let failed = failed.map(|case| (value(case, "package"), value(case, "classname"))).collect();

@@ -33,7 +33,7 @@ fn go_over_tls() {
     go(true);
 }
 
-/// Each case alone, then 20 times at once on one connection.
+/// Runs each case alone, and then 20 times concurrently on one connection.
 fn go(tls: bool) {
     let Some(client) = grpc_go() else { return };
     for cases in [&COMPLETE[..], &RESET] {
@@ -50,7 +50,7 @@ fn go(tls: bool) {
     }
 }
 
-/// grpcio on both sides, with bytes as messages: each kind of call, statuses, metadata and a cancellation.
+/// grpcio on both sides, with plain bytes as messages: each kind of call, statuses, metadata and a cancellation.
 #[test]
 fn python() {
     grpcio_client("client");
@@ -77,7 +77,8 @@ fn ca(behind: &Behind, tls: bool) -> String {
     if tls { behind.certificates.ca.to_str().unwrap().to_owned() } else { String::new() }
 }
 
-/// A call ends early only by a reset, with its connection, or at its deadline, which gateway and server keep, too.
+/// A call may end early only by a reset, by the end of its connection, or at its deadline, which gateway and server
+/// also enforce.
 fn stop_after_resets(behind: Behind) {
     let ended = behind.weir.stop();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);

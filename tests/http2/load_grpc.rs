@@ -1,4 +1,4 @@
-//! `weir load --grpc` against the test server, grpc-go and grpcio, without and with a gateway in between.
+//! `weir load --grpc` against the test server, grpc-go and grpcio, with and without a gateway in between.
 
 use super::behind::Behind;
 use crate::common::load::{load, load_well};
@@ -7,7 +7,7 @@ use crate::servers::Server;
 use std::fs;
 use weir_load::result::LoadResult;
 
-/// A short run of calls; over TLS with this CA.
+/// A short run of calls, over TLS if there is a CA.
 fn calls(url: &str, ca: Option<&Certificates>, more: &[&str]) -> LoadResult {
     load_well(&words(url, ca, more))
 }
@@ -23,7 +23,7 @@ fn assert_good(result: &LoadResult, up: u64, down: u64) {
     assert_eq!(result.validity, "valid", "{:?}", result.error_examples);
     let grpc = result.grpc.as_ref().unwrap();
     assert_eq!(grpc.statuses, [("OK".to_string(), result.requests)].into());
-    // Calls that the window's edges cut have a part of their messages in it.
+    // Calls at the edges of the window have only a part of their messages in it.
     for (found, each) in [(grpc.messages_sent, up), (grpc.messages_received, down)] {
         assert!(found.abs_diff(result.requests * each) <= 8 * each, "{} calls: {grpc:?}", result.requests);
     }
@@ -92,12 +92,12 @@ fn conditions_and_seconds_have_the_messages() {
     assert!(failed.stderr.contains("messages_received_per_second is "), "{}", failed.stderr);
 }
 
-/// The interoperability service, whose messages are protocol buffers: an empty message is all defaults.
+/// The interoperability service, whose messages are protocol buffers: an empty message has only default values.
 #[test]
 fn grpc_go() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("three");
-    // Three of the field `response_parameters`, each with a size of 10.
+    // Three values of the field `response_parameters`, each with a size of 10.
     fs::write(&file, b"\x12\x02\x08\x0a".repeat(3)).unwrap();
     let three = file.to_str().unwrap();
     for tls in [false, true] {

@@ -1,4 +1,4 @@
-//! Connections that browsers share between hosts of different certificates.
+//! Connections that browsers share between hosts with different certificates.
 
 use super::fields::Field;
 use super::{Client, listening};
@@ -9,7 +9,7 @@ fn get(host: &str) -> [Field<'_>; 4] {
     [(b":method", b"GET"), (b":scheme", b"https"), (b":authority", host.as_bytes()), (b":path", b"/")]
 }
 
-/// A stream for a host of another certificate gets 421, and the connection serves its other streams.
+/// A stream for a host with another certificate gets 421, and the connection keeps serving its other streams.
 #[test]
 fn a_stream_is_misdirected_alone() {
     let [own, other] = [&["own.test", "also.test"][..], &["other.test"]].map(Certificates::for_names);

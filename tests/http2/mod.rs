@@ -1,5 +1,6 @@
-//! HTTP/2. Other programs as clients of gateway and test server; and clients of the gateway in raw frames: what becomes of
-//! their requests as HTTP/1.1, what hostile ones cost, and what their streams share.
+//! HTTP/2 with other programs as clients of the gateway and the test server, and with clients that send raw frames to
+//! the gateway: translation of their requests to HTTP/1.1, the cost of hostile clients, and resources shared by
+//! streams.
 
 mod behind;
 mod bodies;
@@ -55,7 +56,7 @@ fn upstream() -> Upstream {
     Upstream::start(None, |peer: &mut Peer| peer.serve(OK))
 }
 
-/// An upstream that responds to `/held` once the switch is thrown, and to others at once.
+/// An upstream that responds to `/held` once the test throws the switch, and to other requests at once.
 fn holding(switch: &Switch) -> Upstream {
     let switch = switch.clone();
     Upstream::start(None, move |peer: &mut Peer| {

@@ -1,4 +1,4 @@
-//! The choice of a version: by ALPN, by the preface, by the listener.
+//! The choice of the HTTP version: by ALPN, by the preface, by the listener.
 
 use super::{Client, gateway, listening};
 use crate::common::{Certificates, Client as Http1, Stream};
@@ -17,7 +17,7 @@ fn a_listener_without_http2() {
     assert_eq!(upstream.connections(), 0);
 }
 
-/// Regression test: the listener kept the protocols that it offered before.
+/// Regression test: the listener kept offering its previous protocols.
 #[test]
 fn a_reload_changes_what_is_offered_by_alpn() {
     let certificates = Certificates::new();
@@ -77,7 +77,7 @@ fn tls_clients_choose_by_alpn() {
             let mut client = Client::begun(stream);
             assert_eq!(client.get(1, "/").response(1).text(), "ok");
             assert!(upstream.requests().last().unwrap().head.contains("X-Forwarded-Proto: https\r\n"));
-            // A request of HTTP/1.1 is no preface.
+            // An HTTP/1.1 request is not a preface.
             let mut client = Client::silent(connect());
             client.out.extend_from_slice(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n");
             assert_eq!(client.end(), Some((0, ErrorCode::PROTOCOL_ERROR)));

@@ -1,4 +1,4 @@
-//! The gateway's own responses, and its lines about requests.
+//! The gateway's generated responses, and its log lines for requests.
 
 use super::fields::request;
 use super::{Client, gateway};
@@ -37,7 +37,7 @@ fn the_gateways_own_responses() {
             assert_eq!((received.field("content-length"), received.body.len()), ("5", 0));
         }
         if method == "POST" {
-            // The body is not needed.
+            // The response does not need the body.
             client
                 .data(stream, b"hello", true)
                 .read_until(|client| client.get_stream(stream).reset.is_some());

@@ -32,7 +32,7 @@ fn serve(peer: &mut Peer) {
     }
 }
 
-/// A gateway with this scheme, before such a server.
+/// A gateway with this scheme, in front of such a server.
 struct Fixture {
     weir: Weir,
     _upstream: Upstream,
@@ -57,7 +57,7 @@ impl Fixture {
         format!("{}{path}", self.weir.urls[0])
     }
 
-    /// Every exchange was complete.
+    /// Stops the gateway. Every exchange must be complete.
     fn stop(self) {
         let ended = self.weir.stop();
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
@@ -95,7 +95,7 @@ fn curl() {
             let path = file.to_str().unwrap();
             assert!(ask(&format!("/bytes/{size}"), &[]) == body, "{size}");
             assert!(ask("/echo", &["--data-binary", &format!("@{path}")]) == body, "{size}");
-            // The length is unknown.
+            // A body of unknown length.
             let stdin = fs::File::open(&file).unwrap();
             let args = [
                 "--silent",
@@ -123,7 +123,7 @@ fn nghttp() {
         let urls = [1, 20_000, 300_000, 0].map(|size| fixture.url(&format!("/bytes/{size}")));
         let urls: Vec<_> = urls.iter().map(String::as_str).collect();
         let length: usize = 320_001;
-        // With its own priorities, padding, small windows and the smallest table.
+        // With h2load's priorities, padding, small windows and the smallest table.
         for flags in [&[][..], &["--padding=100"], &["-w14", "-W14"], &["--header-table-size=0"]] {
             assert_eq!(run(&nghttp, &[flags, &urls].concat()).len(), length, "{flags:?}");
         }
@@ -131,7 +131,7 @@ fn nghttp() {
     }
 }
 
-/// With the windows of ordinary clients, not those of h2load.
+/// With the windows of ordinary clients, which differ from h2load's.
 #[test]
 fn h2load() {
     let Some(h2load) = peer("h2load") else { return };

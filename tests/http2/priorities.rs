@@ -1,4 +1,4 @@
-//! Priorities (RFC 9218): the order in which the responses of a connection leave.
+//! Priorities (RFC 9218): the order of the responses on a connection.
 
 use super::fields::request;
 use super::windows::{INITIAL_WINDOW_SIZE, LARGEST};
@@ -10,14 +10,14 @@ use weir_http2::frame::Kind;
 
 /// The initial window of a connection (RFC 9113 section 6.9.2).
 const WINDOW: usize = 65_535;
-/// A response that the gateway stores as a whole, and the part of it that a step lets it send.
+/// The length of a response that the gateway stores as a whole, and the part of it that it may send per step.
 const LENGTH: usize = 40_000;
 const STEP: usize = 10_000;
 
 const ON: &str = "http2_priorities = true";
 
-/// Responds to `/fill` with as many bytes as the connection's window has, and to others with [`LENGTH`] bytes: to `/late`
-/// with a priority of its own.
+/// Responds to `/fill` with as many bytes as the connection's window has, and to other requests with [`LENGTH`] bytes.
+/// The response to `/late` has its own priority.
 fn upstream() -> Upstream {
     Upstream::start(None, |peer: &mut Peer| {
         while let Some(request) = peer.request() {
@@ -29,8 +29,8 @@ fn upstream() -> Upstream {
     })
 }
 
-/// A client whose connection has no window left, with these requests from stream 3 on, whose responses the gateway has
-/// stored. A request is a path and the value of its `priority` field.
+/// A client with an empty connection window, and with these requests from stream 3 on. The gateway has stored their
+/// responses. A request is a path and the value of its `priority` field.
 fn waiting(weir: &Weir, log: &Path, before: &[(u32, &str)], requests: &[(&str, &str)]) -> Client {
     let mut client = Client::with_settings(weir.address(), &[(INITIAL_WINDOW_SIZE, LARGEST)]);
     client.credits = false;
@@ -46,7 +46,7 @@ fn waiting(weir: &Weir, log: &Path, before: &[(u32, &str)], requests: &[(&str, &
     client.flush();
     let lines = || fs::read_to_string(log).unwrap_or_default().lines().count();
     poll_until(DEADLINE, "the ends of all exchanges", || lines() == 1 + requests.len());
-    // The heads, which have left before.
+    // Receive the heads, which were sent before.
     client.sync();
     client
 }
@@ -57,7 +57,7 @@ fn update(client: &mut Client, stream: u32, value: &str) {
     client.frame(Kind::PRIORITY_UPDATE, 0, 0, &payload);
 }
 
-/// The streams that send, one for each step.
+/// The order in which streams send, one per step.
 fn order(client: &mut Client) -> Vec<u32> {
     let lengths = |client: &Client| {
         client.streams().map(|(stream, received)| (stream, received.body.len())).collect::<Vec<_>>()

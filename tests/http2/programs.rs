@@ -1,4 +1,5 @@
-//! Java's HttpClient, Node's http2, Python's httpx and Chromium as clients of the gateway, before servers that speak HTTP/2.
+//! Java's HttpClient, Node's http2, Python's httpx and Chromium as clients of the gateway, with HTTP/2 servers as
+//! upstreams.
 
 use super::behind::Behind;
 use super::clients::run;

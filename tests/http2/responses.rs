@@ -1,4 +1,4 @@
-//! Responses of HTTP/1.1 servers to clients of HTTP/2.
+//! Responses of HTTP/1.1 servers to HTTP/2 clients.
 
 use super::fields::{block, request};
 use super::{Client, gateway};
@@ -6,7 +6,7 @@ use crate::common::{Client as Http1, Peer, Switch, Upstream};
 use weir_http2::ErrorCode;
 use weir_http2::frame::{Kind, flag};
 
-/// A server that responds to each path with these bytes, and closes if they have no framing.
+/// A server that sends these bytes for each path, and closes the connection after those without framing.
 fn scripted(responses: &'static [(&'static str, &'static str)]) -> Upstream {
     Upstream::start(None, move |peer: &mut Peer| {
         while let Some(request) = peer.request() {
@@ -90,7 +90,7 @@ fn responses_without_a_body() {
         );
         assert_eq!((received.status(), received.field("content-length")), (status, length), "{path}");
     }
-    // As with HTTP/1.1.
+    // The same as with HTTP/1.1.
     let connections = upstream.connections();
     let mut client = Http1::connect(weir.address(), None);
     for path in
@@ -159,7 +159,7 @@ fn trailers_of_servers() {
             "{stream}"
         );
     }
-    // Trailers wait for the body, which waits for the window.
+    // Trailers wait for the body, and the body waits for the window.
     let mut narrow = Client::with_settings(weir.address(), &[(4, 0)]);
     narrow.get(1, "/all").read_until(|client| client.get_stream(1).status() == 200).sync();
     assert!(!narrow.get_stream(1).is_over());
@@ -205,7 +205,7 @@ fn servers_that_fail() {
     }
 }
 
-/// Regression test: after a part of the body had waited for a window, the gateway counted the truncated response as
+/// Regression test: if a part of the body had waited for a window, the gateway counted the truncated response as
 /// complete, and reset the stream with the wrong code.
 #[test]
 fn a_server_that_fails_after_a_wait_for_a_window() {
@@ -226,8 +226,8 @@ fn a_server_that_fails_after_a_wait_for_a_window() {
     weir.wait_for_stderr(&[" upstream_truncated "]);
 }
 
-/// The client gets the whole response, then a reset without error, as the rest of its request is not needed (RFC 9113
-/// section 8.1).
+/// The client gets the whole response, then a reset without an error, since the rest of its request is not needed (RFC
+/// 9113 section 8.1).
 #[test]
 fn a_response_that_precedes_the_end_of_its_request() {
     let upstream = Upstream::start(None, |peer: &mut Peer| {
@@ -258,7 +258,7 @@ fn heads_larger_than_a_frame() {
     let weir = gateway(&upstream, "", "");
     let received = Client::connect(weir.address()).get(1, "/").response(1);
     assert_eq!((received.text(), received.head.matches("set-cookie: c").count()), ("ok", 3));
-    // A request, in fragments.
+    // A request in fragments.
     let mut client = Client::connect(weir.address());
     let value = "#".repeat(20_000);
     let fields = [&request("GET", "/")[..], &[(b"x-a", value.as_bytes())]].concat();

@@ -1,4 +1,4 @@
-//! Clients that stop reading or sending: their deadlines, and their neighbours, which must not notice.
+//! Clients that stop reading or sending: their deadlines, and other clients, which must not be affected.
 
 use super::fields::{block, request};
 use super::windows::{BIG, INITIAL_WINDOW_SIZE, LARGEST, upstream};
@@ -18,7 +18,7 @@ fn a_stream_that_is_never_read_ends_with_a_reason() {
     assert!(stalled.status() == 200 && !stalled.ended, "{stalled:?}");
     assert!(stalled.reset.is_some());
     weir.wait_for_stderr(&[" client_stalled ", "GET /big"]);
-    // The same for a short response, whose exchange is over.
+    // The same for a short response, whose exchange has ended.
     client.get(5, "/small");
     let stalled = client.response(5);
     assert_eq!((stalled.status(), stalled.reset), (200, Some(ErrorCode::CANCEL)));
@@ -26,14 +26,14 @@ fn a_stream_that_is_never_read_ends_with_a_reason() {
     assert_eq!(client.response(7).text(), "0");
 }
 
-/// Regression test: a client that read a byte now and then could keep a stored response, and its memory, for as long as it liked.
+/// Regression test: a client that occasionally read a byte could keep a stored response, and its memory, indefinitely.
 #[test]
 fn a_stored_response_keeps_the_limits_of_its_exchange() {
     let upstream = upstream();
     let rate = "min_rate = { answer = '64KiB', window = '1s' }";
     let total = "timeouts = { answer = '500ms' }";
     for (limits, reason) in [(rate, "client_too_slow"), (total, "answer_overdue")] {
-        // The limits of the route, and the general ones: they are the same keys of a table.
+        // The limits of the route, and the general ones, which are the same keys of a table.
         let (key, table) = limits.split_once(" = ").unwrap();
         let entries = table.trim_matches(['{', '}', ' ']).replace(", ", "\n");
         for (route, general) in [(limits, ""), ("", &format!("[{key}]\n{entries}")[..])] {
@@ -54,7 +54,7 @@ fn a_stored_response_keeps_the_limits_of_its_exchange() {
     }
 }
 
-/// Regression test: any frame gave a client that does not read its last response another timeout.
+/// Regression test: any frame extended the timeout of a client that does not read its last response.
 #[test]
 fn frames_do_not_extend_the_time_of_a_stalled_response() {
     let upstream = upstream();
@@ -66,7 +66,7 @@ fn frames_do_not_extend_the_time_of_a_stalled_response() {
     weir.wait_for_stderr(&[" client_stalled "]);
 }
 
-/// Regression test: each PING gave an idle client another timeout.
+/// Regression test: each PING extended the timeout of an idle client.
 #[test]
 fn frames_that_are_no_requests_do_not_extend_the_time_of_an_idle_client() {
     let upstream = upstream();
@@ -105,7 +105,7 @@ fn a_client_that_never_reads_costs_bounded_memory_and_ends() {
 fn requests_that_stop_before_their_end() {
     let upstream = upstream();
     let weir = gateway(&upstream, "", "[timeouts]\nstall = '300ms'\nhead = '300ms'\nidle = '300ms'");
-    // Within a body: the client gets a response, and its neighbour does not notice.
+    // Within a body: the client gets a response, and other clients are not affected.
     let mut client = Client::connect(weir.address());
     client.post(1, "/a").data(1, b"hello", false);
     let late = client.response(1);
@@ -115,13 +115,13 @@ fn requests_that_stop_before_their_end() {
     assert_eq!(client.get(3, "/b").response(3).text(), "0");
     // Between requests.
     assert_eq!(client.end(), Some((3, ErrorCode::NO_ERROR)));
-    // Before any.
+    // Before the first request.
     assert_eq!(Client::connect(weir.address()).end(), Some((0, ErrorCode::NO_ERROR)));
-    // Within a field block, a frame, a frame's header.
+    // Within a field block, a frame, or a frame header.
     let start = block(&request("GET", "/c"));
     for step in 0..3 {
         let mut client = Client::connect(weir.address());
-        // Nothing of its own follows the fragment.
+        // The client sends nothing after the fragment.
         (client.acknowledges, client.credits) = (false, false);
         client.get(1, "/b").frame(Kind::Headers, flag::END_STREAM, 3, &start);
         match step {
@@ -159,7 +159,7 @@ fn a_client_that_leaves_takes_its_exchanges_along() {
         }
     });
     let weir = gateway(&upstream, "", "");
-    // It resets the stream: the server's connection closes, and the client's continues.
+    // The gateway resets the stream: the server's connection closes, and the client's continues.
     let mut client = Client::connect(weir.address());
     client.get(1, "/held").flush();
     upstream.wait_for_requests(1);
@@ -167,7 +167,7 @@ fn a_client_that_leaves_takes_its_exchanges_along() {
     switch.wait();
     weir.wait_for_stderr(&[" client_reset ", "GET /held"]);
     assert_eq!(client.get(3, "/").response(3).text(), "ok");
-    // It closes the connection.
+    // The client closes the connection.
     client.get(5, "/held").flush();
     upstream.wait_for_requests(3);
     client.stream.finish_tcp();

@@ -1,4 +1,4 @@
-//! Violations of the protocol that end the connection (RFC 9113 sections 4 to 6).
+//! Protocol violations that close the connection (RFC 9113 sections 4 to 6).
 
 use super::floods::ended;
 use super::{Client, gateway, upstream};
@@ -95,13 +95,13 @@ fn a_late_frame_is_ignored_only_as_long_as_the_client_may_not_know() {
     client.post(1, "/").data(1, &[0; 2000], false);
     let refused = client.response(1);
     assert_eq!(refused.status(), 413);
-    // What the client sent before it knew counts for the connection's window, and is given back.
+    // Bytes that the client sent before it knew count for the connection's window, and the gateway returns them.
     for _ in 0..200 {
         client.data(1, &[0; 16_000], false);
     }
     client.headers(1, &[(b"x-sum", b"7")], true);
     assert_eq!(client.get(3, "/").response(3).text(), "ok");
-    // Its own reset it knows.
+    // The client knows of its own reset, so DATA afterwards is a violation.
     client.post(5, "/").reset(5, ErrorCode::CANCEL).data(5, b"a", false);
     assert_eq!(client.end().map(|(_, code)| code), Some(ErrorCode::STREAM_CLOSED));
     weir.wait_for_stderr(&[" bad_http2 ", "a frame on a closed stream"]);

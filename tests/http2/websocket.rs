@@ -1,4 +1,4 @@
-//! WebSockets on streams: extended CONNECT (RFC 8441) becomes an upgrade of HTTP/1.1 at the server.
+//! WebSockets on streams: the gateway translates extended CONNECT (RFC 8441) to an HTTP/1.1 upgrade.
 
 use super::client::Upload;
 use super::fields::{Field, request};
@@ -10,7 +10,7 @@ use weir_http2::ErrorCode;
 const SWITCHED: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
                         Sec-WebSocket-Accept: x\r\nSec-WebSocket-Protocol: chat\r\n\r\n";
 
-/// The fields of a request for a protocol.
+/// The fields of a request to switch to a protocol.
 fn connect<'a>(path: &'a str, protocol: &'a str) -> Vec<Field<'a>> {
     let [_, scheme, authority, path] = request("CONNECT", path);
     let own: [Field<'_>; 4] = [
@@ -23,7 +23,7 @@ fn connect<'a>(path: &'a str, protocol: &'a str) -> Vec<Field<'a>> {
     vec![method, of, scheme, authority, path, version, chat]
 }
 
-/// An upstream that switches protocols, and echoes what follows until the client's end.
+/// An upstream that switches protocols, and echoes until the client's end.
 fn echo() -> Upstream {
     Upstream::start(None, |peer: &mut Peer| {
         let Some(head) = peer.request() else { return };
@@ -51,10 +51,10 @@ fn echo() -> Upstream {
 #[test]
 fn bytes_pass_in_both_directions() {
     let upstream = echo();
-    // A limit on bodies is none on tunnels.
+    // A limit on bodies does not apply to tunnels.
     let weir = gateway(&upstream, "max_body = 10\nmethod = 'GET'", "");
     let mut client = Client::connect(weir.address());
-    // Bytes before the response wait for it.
+    // Bytes sent before the response wait for it.
     client.headers(1, &connect("/chat", "websocket"), false).data(1, b"early ", false);
     client.read_until(|client| client.get_stream(1).body.len() == 6);
     let received = client.get_stream(1);
@@ -89,7 +89,7 @@ fn each_side_may_end_a_tunnel() {
     let mut client = Client::connect(weir.address());
     client.headers(1, &connect("/chat", "websocket"), false);
     client.read_until(|client| client.get_stream(1).status() == 200);
-    // The server gets the end, and what it still sends arrives.
+    // The server gets the end, and its later bytes still arrive.
     assert_eq!(client.data(1, b"last", true).response(1).text(), "lastbye");
     client.headers(3, &connect("/chat?silent", "websocket"), false);
     client.read_until(|client| client.get_stream(3).status() == 200);
@@ -98,7 +98,7 @@ fn each_side_may_end_a_tunnel() {
     weir.wait_for_stderr(&[" client_reset "]);
 }
 
-/// Its response counts when the tunnel opens, so that hours of a tunnel are no response time.
+/// The response time ends when the tunnel opens, so that hours of a tunnel do not count.
 #[test]
 fn an_open_tunnel_is_counted() {
     let upstream = echo();
@@ -124,7 +124,7 @@ fn a_silent_tunnel_ends_in_time() {
     assert_eq!(client.get(3, "/none").response(3).status(), 403);
 }
 
-/// Regression test: a response with success that is no switch of protocols told the client that its WebSocket was open.
+/// Regression test: for a successful response that did not switch protocols, the client considered its WebSocket open.
 #[test]
 fn a_response_without_a_switch_opens_nothing() {
     let upstream = super::upstream();

@@ -1,4 +1,4 @@
-//! Flow control: each window binds its stream or the connection, and no neighbour.
+//! Flow control: each window limits only its own stream or connection.
 
 use super::client::Upload;
 use super::fields::request;
@@ -10,10 +10,11 @@ use weir_http2::frame::Kind;
 pub(super) const INITIAL_WINDOW_SIZE: u16 = 4;
 pub(super) const LARGEST: u32 = u32::MAX >> 1;
 pub(super) const BIG: usize = 1 << 20;
-/// A response that the gateway stores whole, so that its exchange is over before the client has read it.
+/// The size of a response that the gateway stores whole, so that its exchange ends before the client has read it.
 const STORED: usize = 50_000;
 
-/// Responds to `/big` with [`BIG`] bytes, to `/stored` with [`STORED`], and to others with the length of the request's body.
+/// Responds to `/big` with [`BIG`] bytes, to `/stored` with [`STORED`], and to other requests with the length of the
+/// body.
 fn serve(peer: &mut Peer) {
     while let Some(request) = peer.request() {
         let body = match request.head.split(' ').nth(1) {
@@ -97,7 +98,8 @@ fn the_window_of_the_connection_holds_all_streams() {
     assert_eq!(client.response(5).text(), "0");
 }
 
-/// Regression test: what the connection had no room for was not sent once the socket had taken all at once.
+/// Regression test: bytes that exceeded the connection's room were not sent if the socket had accepted all others at
+/// once.
 #[test]
 fn output_goes_on_without_an_event() {
     let upstream = upstream();
@@ -122,7 +124,7 @@ fn an_upload_that_the_server_does_not_take_stalls_alone() {
         if head.contains(" /held ") {
             held.wait();
         }
-        // The head was read, so only its body is left.
+        // The head was read before, so only its body is left.
         let mut body = Vec::new();
         while body.len() < BIG {
             if peer.stream.receive(&mut body).is_some() {
@@ -144,7 +146,7 @@ fn an_upload_that_the_server_does_not_take_stalls_alone() {
     }
     let body = pattern(BIG);
     let (mut held, mut free) = (Upload::default(), Upload::default());
-    // The client acknowledges the gateway's settings, and has their window.
+    // The client acknowledges the gateway's settings and knows their window.
     client.sync();
     while free.body < BIG {
         client.upload_some(1, &body, &mut held).upload_some(3, &body, &mut free);
@@ -170,7 +172,7 @@ fn data_beyond_a_window_ends_the_stream() {
     let weir = gateway(&upstream, "", "[service.other]\nservers = 'http://127.0.0.1:9'");
     let mut client = Client::connect(weir.address());
     client.post(1, "/");
-    // More than the windows, the kernel's buffers and those of the gateway.
+    // More than the windows and the buffers of kernel and gateway hold.
     for _ in 0..2000 {
         client.data(1, &[0; 16 * 1024], false);
     }

@@ -1,4 +1,4 @@
-//! Chromium as a client: a page whose script goes through the steps and writes the transcript into the document.
+//! Chromium as a client: a page with a script that performs the steps and writes the transcript into the document.
 
 use super::programs::output;
 use super::{Client, Pair, all_but};
@@ -20,13 +20,13 @@ impl Chromium {
 }
 
 impl Client for Chromium {
-    /// A browser sends bodies in chunks over HTTP/2 only, and never `Expect`.
+    /// A browser sends chunked bodies only over HTTP/2, and never sends `Expect`.
     fn services(&self) -> Vec<&'static str> {
         [vec!["page"], all_but(&["chunked", "continued", "refused"])].concat()
     }
 
     fn transcript(&self, pair: &Pair<'_>) -> Result<String, String> {
-        // For the page's own report.
+        // The number of pages so far, for the name of a page's report.
         static PAGES: AtomicUsize = AtomicUsize::new(0);
         let name = PAGES.fetch_add(1, Ordering::Relaxed);
         let (origin, prefix) = match pair.base.strip_suffix("/unix") {

@@ -1,4 +1,4 @@
-//! curl as a client. It has no WebSockets.
+//! curl as a client, without WebSockets.
 
 use super::{GIGABYTE, Pair, Sum, all_but, blocks, digest, pattern};
 use crate::common::Certificates;
@@ -15,7 +15,7 @@ impl Client {
         Curl::new(certificates).map(Self)
     }
 
-    /// A response that is complete.
+    /// Sends a request; the response must be complete.
     fn ask(&self, pair: &Pair<'_>, path: &str, flags: &[&str]) -> Result<Got, String> {
         let got = self.0.get(&format!("{}{path}", pair.base), flags);
         match got.exit {
@@ -86,7 +86,7 @@ impl Client {
 
     fn expect(&self, pair: &Pair<'_>) -> Result<String, String> {
         let body = self.0.file(&pattern(300_000));
-        // Without consent it does not send the body.
+        // Without 100 (Continue), curl does not send the body.
         let flags = ["--upload-file", &body, "-H", "Expect: 100-continue", "--expect100-timeout", "100"];
         let got = self.ask(pair, &format!("/api/{}", pair.steps), &flags)?;
         Ok(format!("{} {} {}\n", pair.steps, got.status, text(&got)))
@@ -110,7 +110,7 @@ impl Client {
         if status.success() { Ok(lines) } else { Err(format!("{lines}{status}\n")) }
     }
 
-    /// Of a length that curl does not know, so in chunks.
+    /// Uploads a body whose length curl does not know, and so in chunks.
     fn upload(&self, pair: &Pair<'_>) -> Result<String, String> {
         let mut command = self.0.command(&["--upload-file", "-", &format!("{}/bulk", pair.base)]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();

@@ -1,5 +1,5 @@
-//! Pairs of clients and services that know nothing of each other, or of the gateway between them. Each client goes
-//! through the same steps with a service, and all must write the same transcript.
+//! Pairs of independent clients and services with the gateway in between. Each client performs the same steps with a
+//! service, and all must write the same transcript.
 
 mod chromium;
 mod curl;
@@ -32,12 +32,12 @@ const SERVICES: [&str; 11] = [
     "download",
 ];
 
-/// The bytes of an upload or download, no multiple of any buffer: more than the gateway's memory may grow by, and with one
-/// client a gigabyte.
+/// The size of an upload or download in bytes, not a multiple of any buffer and more than the gateway's memory may
+/// grow. One client transfers [`GIGABYTE`] bytes instead.
 const BULK: u64 = 96 * 1024 * 1024 + 3;
 const GIGABYTE: u64 = 1_000_000_007;
 
-/// The most by which the gateway's memory may grow in all pairs of a client together.
+/// The maximum growth of the gateway's memory over all pairs of a client.
 const GROWTH_KIB: u64 = 64 * 1024;
 
 /// A client program.
@@ -45,7 +45,7 @@ trait Client {
     /// The services that it can use.
     fn services(&self) -> Vec<&'static str>;
 
-    /// Goes through the steps of a pair and returns the transcript, or why there is none.
+    /// Performs the steps of a pair and returns the transcript, or the reason why there is none.
     fn transcript(&self, pair: &Pair<'_>) -> Result<String, String>;
 
     /// The bytes that it uploads and downloads.
@@ -58,7 +58,7 @@ trait Client {
 struct Pair<'a> {
     /// `SCHEME://HOST:PORT`, with a path for a service below one.
     base: String,
-    /// The steps to go through.
+    /// The steps to perform.
     steps: &'a str,
     length: u64,
     certificates: &'a Certificates,
@@ -114,9 +114,9 @@ fn chromium() {
     pairs_of(|_| chromium::Chromium::new());
 }
 
-/// All services with a client, over TLS and in cleartext, through one gateway.
+/// Runs all services with a client, over TLS and in cleartext, through one gateway.
 fn pairs_of<C: Client>(client: impl FnOnce(&Certificates) -> Option<C>) {
-    // What pushes much has the machine's cores to itself among these tests.
+    // A test with many bulk transfers must have the machine's cores to itself.
     static ALONE: Mutex<()> = Mutex::new(());
     let certificates = Certificates::new();
     let Some(client) = client(&certificates) else { return };
@@ -142,12 +142,13 @@ fn pairs_of<C: Client>(client: impl FnOnce(&Certificates) -> Option<C>) {
     }
     let grown = services.weir.memory_kib("VmHWM").saturating_sub(before);
     println!("memory: {before} KiB + {grown} KiB");
-    // Before the gateway's end: it may wait for what a failed pair left behind.
+    // Check before the gateway exits, since it may wait for connections of a failed pair.
     assert!(failed.is_empty(), "{failed}\n{}", services.weir.stderr());
     let ended = services.weir.stop();
     assert!(grown < GROWTH_KIB, "{before} KiB + {grown} KiB");
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    // A timeout is a step; a client may leave when a stream of events or a refused body is of no more use to it.
+    // A timeout is one of the steps, and a client may disconnect when it no longer needs an event stream or a rejected
+    // body.
     let reasons: BTreeSet<&str> =
         ended.stderr.lines().filter_map(|line| line.split_whitespace().nth(2)).collect();
     println!("{reasons:?}");
@@ -212,7 +213,7 @@ fn digest_of_pattern(length: u64) -> String {
     sum.line()
 }
 
-/// The length and SHA-256 of what came so far.
+/// The length and SHA-256 of the bytes received so far.
 struct Sum {
     context: Context,
     bytes: u64,
@@ -240,7 +241,7 @@ impl Sum {
     }
 }
 
-/// The clients' and services' body of this length: byte i is i mod 251.
+/// The body of this length that clients and services use: byte i is i mod 251.
 fn pattern(length: u64) -> Vec<u8> {
     blocks(length).flatten().copied().collect()
 }
@@ -264,7 +265,7 @@ fn scheme(tls: bool) -> &'static str {
     if tls { "https" } else { "http" }
 }
 
-/// A file next to this one.
+/// A file in this directory.
 fn adjacent(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/pairings").join(name).canonicalize().unwrap()
 }

@@ -1,4 +1,4 @@
-//! Clients that are programs of this directory: `PROGRAM BASE CA STEPS LENGTH` prints the transcript.
+//! Clients that are programs in this directory: `PROGRAM BASE CA STEPS LENGTH` prints the transcript.
 
 use super::{Client, Pair, adjacent, all_but};
 use crate::common::{go_module, installed_peer, peer, peers_directory};
@@ -34,12 +34,12 @@ impl Program {
         let compiled = compile.arg("-d").arg(&classes).arg(adjacent("clients/Client.java")).output().unwrap();
         assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
         let words = vec![java.into(), "-cp".into(), classes.into(), "Client".into()];
-        // JDK 17 waits without end for consent that a server refuses; without a gateway, too.
+        // JDK 17 waits indefinitely for 100 (Continue) if the server refuses, even without a gateway.
         let services = all_but(&["refused"]);
         Some(Self { words, environment: Vec::new(), services })
     }
 
-    /// Node: `core` is http and https with the package ws, `undici` that package.
+    /// Node: `core` is http and https with the package ws; `undici` is that package.
     pub(super) fn node(library: &str) -> Option<Self> {
         let node = peer("node")?;
         let package = if library == "core" { "ws" } else { library };
@@ -73,7 +73,7 @@ impl Client for Program {
         let mut command = Command::new(&self.words[0]);
         command.args(&self.words[1..]).envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.arg(&pair.base).arg(&pair.certificates.ca).arg(pair.steps).arg(pair.length.to_string());
-        // The transcript is not ASCII.
+        // The transcript contains non-ASCII characters.
         command.env("PYTHONUTF8", "1");
         output(&mut command)
     }
@@ -82,7 +82,7 @@ impl Client for Program {
 /// Runs a program to its end, or kills it at the deadline, and returns its output.
 ///
 /// # Errors
-/// What it printed if it fails.
+/// The program's output if it fails.
 pub(super) fn output(command: &mut Command) -> Result<String, String> {
     let folder = tempfile::tempdir().unwrap();
     let files = ["stdout", "stderr"].map(|name| folder.path().join(name));

@@ -12,14 +12,14 @@ pub(super) struct Services {
     pub(super) weir: Weir,
     _site: Server,
     _application: Server,
-    /// Of the service's Unix socket.
+    /// The directory of the service's Unix socket.
     _folder: TempDir,
 }
 
 impl Services {
     pub(super) fn start(certificates: &Certificates) -> Option<Self> {
         let (nginx, node) = (peer("nginx")?, peer("node")?);
-        // The WebSocket service needs it.
+        // The WebSocket service needs this package.
         installed_peer("node/node_modules/ws")?;
         let template = fs::read_to_string(adjacent("nginx.conf")).unwrap();
         let template = template.replace("@SITE@", adjacent("site").to_str().unwrap());

@@ -17,7 +17,7 @@ fn openssl_with_everything() {
     let mut found = iana(&report, "1.2");
     let preference = &version_of(&report, "1.2")["suite_preference"];
     assert_eq!(preference, "server");
-    // In OpenSSL's own order, without those that need another kind of key.
+    // In OpenSSL's order, without suites for other kinds of keys.
     let fits =
         |name: &&String| !["_ECDSA_", "_DSS_", "_PSK_", "_SRP_"].iter().any(|other| name.contains(other));
     assert_eq!(found, expected.iter().filter(fits).collect::<Vec<_>>());

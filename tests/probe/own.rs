@@ -35,7 +35,7 @@ fn the_origins_settings() {
     }
     assert_eq!(report["advice"], Value::Array(Vec::new()));
     assert!(report["connections"].as_u64().unwrap() < 120);
-    // An address is not sent as SNI; the server has also counted the resumptions.
+    // An IP address is not sent as SNI. The server's count of resumptions must agree.
     assert_eq!(report["server_name"], Value::Null);
     let ended = origin.stop();
     assert!(ended.stdout.contains(" 15 resumed"), "{}", ended.stdout);
@@ -152,7 +152,7 @@ fn a_server_that_stops_responding_leaves_a_partial_report() {
         let mut hello = [0; 4096];
         let length = stream.read(&mut hello).unwrap_or(0);
         if (4..=5).contains(&connections) {
-            // Until the client gives up, and again when it retries.
+            // Reads until the client gives up, and again when it retries.
             while stream.read(&mut hello).is_ok_and(|length| length > 0) {}
             return;
         }
@@ -166,7 +166,8 @@ fn a_server_that_stops_responding_leaves_a_partial_report() {
     });
     let report = report(&front, &["-k", "--tries", "1", "--timeout", "1s"]);
     assert_eq!(offered(&report), ["1.3"]);
-    // The connection that finds the address, the first hello, one suite; then silence.
+    // The server responds on the connection that tests the address, to the first hello, and for one suite; then it is
+    // silent.
     assert_eq!(suites(&report, "1.3").len(), 1);
     let incomplete = version_of(&report, "1.3")["incomplete"].as_str().unwrap();
     assert!(incomplete.contains("suites: timed out"), "{incomplete}");

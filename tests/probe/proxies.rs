@@ -21,7 +21,7 @@ fn nginx_with_a_shared_cache_and_no_tickets() {
     assert_eq!(not_tried(&report, "resume-1.2-ticket"), "no ticket");
 }
 
-/// Two workers, each with its own cache: about half of the returning clients resume, whatever they offer.
+/// Two workers with separate caches: about half of the returning clients resume, whatever they offer.
 #[test]
 fn nginx_whose_workers_share_nothing() {
     let settings = "ssl_session_tickets off; ssl_session_cache builtin:1000; ssl_protocols TLSv1.2 TLSv1.3;";

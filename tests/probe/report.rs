@@ -3,7 +3,7 @@
 use crate::common::{Ended, Weir};
 use serde_json::Value;
 
-/// Runs it with `--json -`, which must write only JSON to standard output.
+/// Runs `weir probe --json -`, which must write only JSON to standard output.
 pub(crate) fn report(server: &str, flags: &[&str]) -> Value {
     let Ended { code, stdout, stderr } = Weir::run(&[&["probe", server, "--json", "-"], flags].concat());
     assert_eq!((code, stderr.as_str()), (Some(0), ""), "{stdout}");

@@ -24,7 +24,7 @@ pub(crate) fn answering(mut serve: impl FnMut(&mut TcpStream) + Send + 'static) 
     address
 }
 
-/// `openssl s_server`, killed when this is dropped.
+/// `openssl s_server`, killed on drop.
 pub(crate) struct OpenSsl {
     pub(crate) child: Child,
     pub(crate) address: String,
@@ -39,13 +39,13 @@ impl OpenSsl {
         let mut command = Command::new(openssl);
         command.args(["s_server", "-accept", "127.0.0.1:0", "-cert", "cert.pem", "-key", "key.pem"]);
         command.args(["-CAfile", "ca.pem"]).args(flags).current_dir(&folder);
-        // It would exit at the end of its input.
+        // Keeps stdin open, since s_server exits at the end of its input.
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let port = lines.find_map(|line| Some(line.strip_prefix("ACCEPT ")?.rsplit_once(':')?.1.to_owned()));
         let port = port.unwrap_or_else(|| panic!("s_server {flags:?} does not listen"));
-        // It blocks unless its output is read.
+        // Reads the output, since s_server blocks otherwise.
         std::thread::spawn(move || lines.for_each(drop));
         Some(Self { child, address: format!("127.0.0.1:{port}"), folder })
     }
@@ -73,7 +73,7 @@ impl Drop for OpenSsl {
     }
 }
 
-/// A server that reads its port from a file; dropping this stops it.
+/// A server with a configuration in files, including its port; dropping this stops it.
 pub(crate) struct Files {
     pub(crate) child: Option<Child>,
     pub(crate) port: u16,

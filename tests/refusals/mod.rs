@@ -1,4 +1,4 @@
-//! Rejected requests: their status and reason, that none of their bytes reach the upstream, and that the gateway keeps
+//! Rejected requests: the tests check status and reason, that no byte reaches the upstream, and that the gateway keeps
 //! serving.
 
 mod ports;

@@ -259,15 +259,15 @@ fn the_error_response_to_head_has_no_body() {
     let mut client = case.client();
     let answer = client.ask("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
     assert_eq!((answer.status, answer.body.len()), (502, 0));
-    // Where a body would be, is the next response.
+    // After the head comes the next response, not a body.
     let answer = client.ask("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     assert!(answer.status == 502 && answer.text().contains("upstream_closed"), "{}", answer.head);
     drop(client);
     case.stop();
 }
 
-/// A refusal before the request was passed on did not know its method: the body of a 413 was the next response to a client
-/// that had sent HEAD.
+/// Regression test: an early rejection did not know the request's method, so a client that had sent HEAD took the body
+/// of a 413 for the next response.
 #[test]
 fn a_head_request_that_is_not_passed_on_gets_no_body_either() {
     let case = Case::new(MODES[0], &["--max-body", "10"], |peer| peer.serve(OK));

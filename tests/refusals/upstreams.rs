@@ -21,7 +21,7 @@ const ANSWERS: [(&str, &str); 14] = [
     ("HTTP/1.1 200 OK\r\nX: a\r\n b\r\n\r\n", "bad_response"),
     ("HTTP/1.1 099 Low\r\n\r\n", "bad_response"),
     ("HTTP/2.0 200 OK\r\n\r\n", "bad_response"),
-    // In one segment with the head, of which the client has got nothing yet.
+    // In one segment with the head, so the client has not received anything yet.
     ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "bad_response_body"),
 ];
 
@@ -147,7 +147,7 @@ fn an_upstream_that_speaks_the_other_protocol_is_502() {
         let mut client = Client::connect(weir.address(), session);
         client.send(GET);
         assert_eq!(refusal(&mut client, "other protocol").0, 502, "{mode:?}");
-        // An invalid hello may have arrived, but no bytes of the request, unless it is in cleartext.
+        // A ClientHello may have arrived, but no bytes of the request unless it is in cleartext.
         let received = upstream.received(0);
         assert!(!mode.upstream_tls || !received.windows(4).any(|four| four == b"HTTP"), "{mode:?}");
         assert_eq!(weir.stop().code, Some(0), "{mode:?}");

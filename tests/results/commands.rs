@@ -1,4 +1,4 @@
-//! The commands on stored results.
+//! The commands that read stored results.
 
 use super::formats::{csv, xml};
 use super::stored::{BEFORE, Stored, edit, store, text};
@@ -171,7 +171,7 @@ fn a_release_is_compared_with_the_one_before() {
     );
 }
 
-/// Regression test: with one block nothing was decided, and the gate passed every release.
+/// Regression test: with one block, no comparison had a verdict, and the gate let every release pass.
 #[test]
 fn a_gate_passes_an_upgrade_without_effect_and_none_without_evidence() {
     let directory = tempfile::tempdir().unwrap();
@@ -202,7 +202,7 @@ fn a_gate_passes_an_upgrade_without_effect_and_none_without_evidence() {
     let elements = xml(&fs::read_to_string(&junit).unwrap());
     assert_eq!(elements.iter().filter(|(element, _)| element == "error").count(), 2, "{elements:?}");
     ends(&[&["report", text(&same)][..], &gate].concat(), 3, &open);
-    // A result without the cell proves nothing about it.
+    // A result without the cell is no evidence about it.
     let history = ["history", text(&before), text(&burns), "--cell", "target=weir"];
     ends(&[&history[..], &gate].concat(), 0, &[]);
 }
@@ -294,7 +294,7 @@ fn a_history_learns_the_usual_values_from_ten_results() {
     let quiet = [20.0, 20.2, 20.0, 20.4, 20.2, 20.0, 20.4, 20.0, 20.2, 20.0];
     let mut nights: Vec<PathBuf> = (1..).zip(quiet).map(|(day, cost)| nightly(day, cost)).collect();
     nights.push(nightly(11, 22.0));
-    // Passed in another order: the stored time counts.
+    // Given in another order, since the stored time determines the order.
     let newest_first: Vec<&str> = nights.iter().rev().map(|path| text(path)).collect();
     let with = |more: &[&'static str]| [&["history"][..], &newest_first, more].concat();
     let weir = ["--cell", "target=weir"];

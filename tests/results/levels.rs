@@ -1,4 +1,5 @@
-//! `weir compare` of two levels of a factor: in one result, and the way there from two.
+//! `weir compare` of two levels of a factor: within one result, and with the commands that the error for two results
+//! suggests.
 
 use super::commands::ends;
 use super::formats::csv;
@@ -22,7 +23,7 @@ values = ['off', 'own']
 about = 'nothing'
 ";
 
-/// Regression test: `weir compare` of two values of a setting was refused without a word on how to do it.
+/// Regression test: `weir compare` rejected two values of a setting without explaining how to compare them.
 #[test]
 fn the_commands_in_the_error_compare_two_values_of_a_setting() {
     let small = Experiment::of(&[("relay/target.toml", RELAY)], &["target=[\"relay\"]", "blocks=5"]);

@@ -72,7 +72,7 @@ pub(crate) fn store(directory: &TempDir, name: &str, stored: &Stored<'_>) -> Pat
     for entry in fs::read_dir(tiny().join("runs")).unwrap() {
         runs.push(read(&entry.unwrap().path()));
     }
-    // A busy machine can spoil a run, hardly all six of a target.
+    // A busy machine can invalidate a run, but hardly all six of a target.
     let load_of = |target: &str| {
         let of_target = runs.iter().filter(|run| run["cell"]["name"] == target);
         of_target.map(|run| &run["observation"]["load"]).find(|load| load.is_object()).unwrap().clone()

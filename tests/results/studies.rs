@@ -1,4 +1,4 @@
-//! `weir studies run`, with tiny experiments under the names of a study's.
+//! `weir studies run`, with tiny experiments under the names of a study's experiments.
 
 use crate::common::Ended;
 use std::fs;
@@ -51,7 +51,7 @@ fn each_experiment_of_a_study_has_a_directory_below_out() {
     }
 
     let Ended { code, stdout, stderr } = measure(folder.path());
-    // A busy machine may spoil windows of 30 ms.
+    // A busy machine may invalidate windows of 30 ms.
     assert!(matches!(code, Some(0 | 3)), "{stdout}{stderr}");
     for name in EXPERIMENTS {
         assert!(stdout.contains(&format!("Report: kept/{name}/report.html")), "{stdout}{stderr}");
@@ -59,7 +59,7 @@ fn each_experiment_of_a_study_has_a_directory_below_out() {
     }
     assert!(!path("out").exists(), "the default directory");
 
-    // One taken directory is enough, and nothing is measured before it is found.
+    // One existing directory is enough for an error, which comes before any measurement.
     fs::remove_dir_all(path("kept/outbound")).unwrap();
     let Ended { code, stdout, stderr } = measure(folder.path());
     assert_eq!((code, stdout.as_str()), (Some(1), ""), "{stderr}");

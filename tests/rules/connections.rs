@@ -1,4 +1,4 @@
-//! Rules about connections.
+//! Rules for connections.
 
 use super::{GET, OK, ask, cleartext};
 use crate::common::{Case, Client, DEADLINE, Ending, MODES, Peer, Switch, Upstream, Weir, poll_until};
@@ -8,14 +8,15 @@ use weir_http::Method;
 
 #[test]
 fn rule_07_a_stale_pooled_connection_is_noticed_before_it_is_used() {
-    // It says for how long it keeps connections, and nobody asks again: the gateway closes first.
+    // The server announces how long it keeps connections, and no further request arrives: the gateway closes first.
     let case = cleartext(&[], |peer| {
         peer.serve("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nKeep-Alive: timeout=1\r\n\r\nok");
     });
     assert_eq!(ask(&case, GET).status, 200);
     assert_eq!(case.upstream.wait_for_ending(0), Ending::Clean);
     case.stop();
-    // It closes, with a FIN or after stray bytes: the next request takes another connection, whatever its method.
+    // The server closes, with a FIN or after stray bytes: the next request uses another connection, whatever its
+    // method.
     for last in ["", "HTTP/1.1 408 Request Timeout\r\n\r\n"] {
         let (close, closed) = (Switch::default(), Switch::default());
         let (gate, is_closed) = (close.clone(), closed.clone());
@@ -48,12 +49,12 @@ fn rule_08_a_request_is_sent_again_only_if_it_cannot_have_been_carried_out_twice
     for (method, body, begun, requests) in [
         ("GET", 0, "", 2),
         ("PUT", 100, "", 2),
-        // Not idempotent.
+        // This method is not idempotent.
         ("POST", 0, "", 1),
         ("PATCH", 100, "", 1),
-        // No longer whole in the buffer.
+        // The buffer no longer contains the whole request.
         ("PUT", 100_000, "", 1),
-        // A byte of the answer was there.
+        // A byte of the response has arrived.
         ("GET", 0, "H", 1),
     ] {
         let case = cleartext(&[], move |peer| {
@@ -113,7 +114,7 @@ fn rule_09_a_connection_with_bytes_beyond_its_answer_is_closed_and_counted() {
 #[test]
 fn rule_11_a_byte_now_and_then_extends_no_deadline_of_hello_handshake_or_head() {
     let case = Case::new(MODES[1], &["--head-timeout", "1"], |peer| peer.serve(OK));
-    // Neither a ClientHello nor a head is ever complete; the peer sends until it is cut off.
+    // Neither the ClientHello nor the head ever completes; the peer sends until the gateway closes the connection.
     let trickle = |stream: &mut TcpStream| {
         let mut writer = stream.try_clone().unwrap();
         let feeding = std::thread::spawn(move || {
@@ -122,7 +123,7 @@ fn rule_11_a_byte_now_and_then_extends_no_deadline_of_hello_handshake_or_head() 
                 std::thread::sleep(std::time::Duration::from_millis(50));
             }
         });
-        // An alert may come; then the end, in good order or not.
+        // An alert may arrive, then the end of the connection, clean or not.
         let mut rest = Vec::new();
         let _ = stream.read_to_end(&mut rest);
         let _ = stream.shutdown(Shutdown::Both);
@@ -135,7 +136,7 @@ fn rule_11_a_byte_now_and_then_extends_no_deadline_of_hello_handshake_or_head() 
     let mut client = case.client();
     client.send("GET / HTTP/1.1\r\nHost: h\r\n");
     let answer = loop {
-        // A field line every now and then, until there is an answer.
+        // Sends a field line from time to time until a response arrives.
         if client.stream.has_news_within(std::time::Duration::from_millis(100)) {
             break client.answer(Method::Get);
         }
@@ -161,7 +162,7 @@ fn rule_11_a_byte_now_and_then_extends_no_deadline_of_hello_handshake_or_head() 
 
 #[test]
 fn rule_25_a_close_never_overtakes_an_answer() {
-    // More than the socket's buffers take, to a client that begins to read when the gateway has nothing more to say.
+    // More than the socket's buffers hold, for a client that starts reading only after the gateway has sent everything.
     const LENGTH: usize = 3_000_000;
     let case = cleartext(&[], |peer| {
         peer.request();
@@ -171,7 +172,7 @@ fn rule_25_a_close_never_overtakes_an_answer() {
         peer.read_to_end();
     });
     let mut client = case.client();
-    // What the gateway will not read is in its buffer when it closes: a reset would take the answer with it.
+    // Bytes that the gateway will not read are in its buffer when it closes: a reset would discard the response.
     client.send(format!("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n{}", "x".repeat(1000)));
     case.upstream.wait_for_requests(1);
     case.weir.terminate();
@@ -225,7 +226,7 @@ fn rule_28_an_idle_tunnel_ends_and_a_half_closed_one_goes_on() {
     half.stream.finish();
     open("/idle").read_to_end();
     weir.wait_for_stderr(&["tunnel_idle"]);
-    // The other one is counted on its own while it lasts.
+    // The other tunnel is counted separately while it lasts.
     poll_until(DEADLINE, "the idle tunnel is gone", || tunnels() == 1);
     switch.throw();
     assert_eq!(half.read_to_end(), (b"the last word".to_vec(), Ending::Clean));

@@ -1,4 +1,4 @@
-//! Rules about single messages.
+//! Rules for single messages.
 
 use super::{GET, OK, ask, cleartext, rejected};
 use crate::common::{Ending, Switch};
@@ -55,7 +55,7 @@ fn rule_02_a_tunnel_begins_only_with_the_servers_consent() {
     let (gate, saw) = (decline.clone(), seen.clone());
     let case = cleartext(&[], move |peer| {
         match peer.index {
-            // Declines: what follows are requests.
+            // The server declines, so the following bytes are requests.
             0 => {
                 peer.request();
                 saw.throw();
@@ -63,7 +63,7 @@ fn rule_02_a_tunnel_begins_only_with_the_servers_consent() {
                 peer.answer(OK);
                 peer.serve(OK);
             }
-            // Consents.
+            // The server consents.
             1 => {
                 peer.head();
                 peer.answer(
@@ -90,13 +90,13 @@ fn rule_02_a_tunnel_begins_only_with_the_servers_consent() {
         "the gateway read the second one: {lines:?}"
     );
 
-    // With a body there is no wish.
+    // With a body, the gateway does not forward the upgrade.
     let mut client = case.client();
     client.send(format!("{}Content-Length: 2\r\n\r\nhi", UPGRADE.replace("GET", "POST")));
     assert_eq!(client.answer(Method::Post).status, 200);
     assert!(case.upstream.requests().last().unwrap().fields("upgrade").is_empty());
 
-    // Both pooled connections are the first one; while it is in use there is a second.
+    // Both pooled connections are the first one; while that is in use, there is a second.
     let mut first = case.client();
     first.send("POST /slow HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n");
     crate::common::poll_until(crate::common::DEADLINE, "the head at the upstream", || {
@@ -218,7 +218,7 @@ fn rule_10_interim_answers_and_expectations_pass_and_none_is_invented() {
     client.send("hello");
     assert_eq!(client.answer(Method::Post).text(), "ok");
     drop(client);
-    // A final status before the body: no 100, and neither connection is used again.
+    // A final status precedes the body: no 100 follows, and neither connection is reused.
     let mut client = case.client();
     client.send(post("/refuse"));
     let answer = client.answer(Method::Post);

@@ -1,5 +1,5 @@
-//! The rules that gateways have learned from failures in production, a test each: rule 5, 12 to 17 and the greater part of 23 are
-//! about HTTP/2. What a rule says in general is here; the corner cases are in the modules of their subjects.
+//! Rules that gateways have learned from failures in production, with one test each. Rules 5, 12 to 17 and most of 23
+//! apply to HTTP/2. These tests cover the general case; the modules of the subjects test corner cases.
 
 mod connections;
 mod messages;
@@ -12,17 +12,18 @@ const CLEARTEXT: Mode = MODES[0];
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// A gateway in cleartext, and an upstream that runs this script.
+/// A gateway in cleartext, with an upstream that runs this script.
 fn cleartext(flags: &[&str], script: impl Fn(&mut Peer) + Send + Sync + 'static) -> Case {
     Case::new(CLEARTEXT, flags, script)
 }
 
-/// Asks on a connection of its own; the gateway closes it after a rejection.
+/// Sends a request on a new connection, which the gateway closes after a rejection.
 fn ask(case: &Case, request: impl AsRef<[u8]>) -> Answer {
     case.client().ask(request)
 }
 
-/// Asks for what must be rejected with this reason, before a byte of it reaches the upstream, and closes.
+/// Sends a request, which the gateway must reject with this reason before a byte reaches the upstream, and then close
+/// the connection.
 fn rejected(case: &Case, request: &str, status: u16, reason: &str) {
     let before = case.upstream.received_bytes();
     let mut client: Client = case.client();

@@ -1,4 +1,4 @@
-//! Rules about the process.
+//! Rules for the process.
 
 use super::{GET, OK, cleartext};
 use crate::common::{Client, DEADLINE, Peer, Switch, Upstream, Weir, poll_until};
@@ -58,7 +58,7 @@ fn rule_26_names_are_resolved_in_the_background_and_the_last_good_answer_stays()
     );
     names.say(NAME, Says::Nothing);
     let asked = names.asked(NAME);
-    // Requests are answered while the name server is asked in vain, and do not ask it.
+    // Requests get responses while the name server does not respond, and do not cause queries.
     let mut requests = 0;
     poll_until(DEADLINE, "questions in the background", || {
         assert_eq!(Client::connect(weir.address(), None).ask(GET).status, 200);
@@ -72,7 +72,7 @@ fn rule_26_names_are_resolved_in_the_background_and_the_last_good_answer_stays()
 
 #[test]
 fn rule_27_there_is_a_worker_for_each_allowed_core() {
-    // Those of this thread, which its children inherit.
+    // The allowed cores of this thread, which its child processes inherit.
     let allowed = sched_getaffinity(None).unwrap();
     let first = (0..CpuSet::MAX_CPU).find(|core| allowed.is_set(*core)).unwrap();
     let mut one = CpuSet::new();
@@ -103,7 +103,7 @@ fn rule_27_there_is_a_worker_for_each_allowed_core() {
 fn rule_29_a_process_without_descriptors_goes_on_when_it_has_some_again() {
     let upstream = Upstream::start(None, |peer: &mut Peer| peer.serve(OK));
     let weir = Weir::limited(64, &config_to(&upstream, "[admin]\nbind = '127.0.0.1:0'"), 1);
-    // Each has begun to ask: who is idle may have to go.
+    // Each client has begun a request, since the gateway may close idle connections.
     let begun = || {
         let mut client = Client::connect(weir.address(), None);
         client.send("GET / HTTP/1.1\r\n");
@@ -116,7 +116,7 @@ fn rule_29_a_process_without_descriptors_goes_on_when_it_has_some_again() {
     let mut crowd: Vec<_> = (0..60).map(|_| begun()).collect();
     weir.wait_for_stderr(&["accept"]);
     assert!(metric(&weir, "weir_accept_rests_total") >= 1, "the admin address answers");
-    // Those that were accepted are served: connections to servers are kept for them.
+    // Accepted clients are served: descriptors are reserved for their server connections.
     assert_eq!(asked(&mut crowd[0]), 200);
     crowd.drain(..40);
     let mut last = crowd.pop().unwrap();

@@ -1,4 +1,4 @@
-//! Rules about TLS.
+//! Rules for TLS.
 
 use super::{GET, OK};
 use crate::common::sessions::{connector, resumes};
@@ -10,7 +10,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::time::Instant;
 
-/// A gateway that answers itself on these listeners, each a table's lines about TLS.
+/// A gateway with generated responses on these listeners; each is given by its lines about TLS.
 fn answering(certificate: (&Path, &Path), listeners: &[&str]) -> Weir {
     let tables = listeners
         .iter()
@@ -60,7 +60,7 @@ fn rule_19_machines_that_share_a_secret_accept_each_others_tickets_from_their_fi
     let begun = serving(&old);
     assert!(!resumes(begun.address(), &connector));
     assert!(resumes(serving(&old).address(), &connector));
-    // A rotation: first it opens tickets everywhere, then it seals them.
+    // A rotation: first the new secret opens tickets everywhere, then it also issues them.
     assert!(resumes(serving(&format!("{old}\n{new}")).address(), &connector));
     assert!(resumes(serving(&format!("{new}\n{old}")).address(), &connector));
     assert!(resumes(serving(&new).address(), &connector));
@@ -82,7 +82,7 @@ fn rule_20_a_certificate_is_replaced_only_by_a_good_one() {
         assert_eq!(reload(), 409, "{broken:?}");
         assert!(presents(&first) && metric(&weir, "weir_configuration_stale") == 1);
     }
-    // The key is of another certificate.
+    // The key belongs to another certificate.
     fs::copy(&second.cert, &chain).unwrap();
     assert_eq!(reload(), 409);
     assert!(presents(&first) && !presents(&second));
@@ -123,7 +123,7 @@ fn rule_21_a_server_is_verified_and_nothing_of_it_counts_before() {
         assert_eq!(upstream.requests().len(), usize::from(status == 200));
         assert!(status == 200 || answer.text().contains("upstream_tls"), "{}", answer.text());
     }
-    // An answer in cleartext, before the handshake or in place of it.
+    // A response in cleartext, before the handshake or instead of it.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let weir = serving(listener.local_addr().unwrap(), &trusted.ca);
     let mut client = Client::connect(weir.address(), None);
@@ -144,7 +144,7 @@ fn rule_22_a_client_hello_in_pieces_is_bounded() {
     let before = weir.memory_kib("VmRSS");
     let mut client = TcpStream::connect(weir.address()).unwrap();
     client.set_write_timeout(Some(DEADLINE)).unwrap();
-    // Its length is 16 MiB, and each record has one byte of it.
+    // The message claims 16 MiB, and each record contains one byte of it.
     client.write_all(&[22, 3, 1, 0, 4, 1, 0xff, 0xff, 0xff]).unwrap();
     let record = [22, 3, 1, 0, 1, 0].repeat(1000);
     let end = Instant::now() + DEADLINE;

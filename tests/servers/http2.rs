@@ -1,4 +1,4 @@
-//! Servers that speak HTTP/2 alone, but for nginx with TLS.
+//! Servers that speak only HTTP/2, except nginx with TLS.
 
 use super::hyper::Hyper;
 use super::{Running, Server, adjacent};
@@ -83,7 +83,7 @@ impl Server {
         Some(Self::script(Command::new(grpc_go()?).arg("server"), tls))
     }
 
-    /// grpcio with calls whose messages are bytes.
+    /// grpcio with plain bytes as messages.
     pub(crate) fn grpcio(tls: Option<&Certificates>) -> Option<Self> {
         let (python, script) = grpcio()?;
         Some(Self::script(Command::new(python).arg(script).arg("server"), tls))

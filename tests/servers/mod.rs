@@ -1,4 +1,4 @@
-//! Other servers, as upstreams or in front of one; their programs and configurations are the files next to this one.
+//! Other servers, as upstreams or in front of one; their programs and configurations are in this directory.
 
 pub(crate) mod http2;
 pub(crate) mod hyper;
@@ -107,8 +107,8 @@ impl Server {
         let path = folder.path().to_owned();
         let start = |port: u16, _| {
             let file = path.join("haproxy.cfg");
-            // HAProxy would share its port with another test's program that allows it (SO_REUSEPORT), and that one would
-            // get some of the requests.
+            // Otherwise HAProxy would share its port with another test's program that allows it (SO_REUSEPORT), and
+            // that program would get some of the requests.
             let ready = format!("global\n    noreuseport\n    stats socket {}/ready\n", path.display());
             fs::write(&file, ready + &template.replace("@PORT@", &port.to_string())).unwrap();
             let mut command = Command::new(program);
@@ -116,7 +116,7 @@ impl Server {
             command.arg("-db").arg("-f").arg(file);
             command
         };
-        // Another program may have taken the port, but not its socket.
+        // Another program may have taken the port, but it does not have this socket.
         Self::on_free_ports(folder, start, |port| {
             UnixStream::connect(path.join("ready")).is_ok() && TcpStream::connect(("127.0.0.1", port)).is_ok()
         })
@@ -166,7 +166,7 @@ impl Server {
         panic!("the server does not start: {}", fs::read_to_string(stderr).unwrap());
     }
 
-    /// A program that takes CERT KEY and prints its port.
+    /// A program with the arguments CERT KEY that prints its port.
     pub(crate) fn script(command: &mut Command, tls: Option<&Certificates>) -> Self {
         if let Some(files) = tls {
             command.arg(&files.cert).arg(&files.key);
@@ -217,7 +217,7 @@ impl Drop for Server {
     }
 }
 
-/// A file next to this one.
+/// A file in this directory.
 fn adjacent(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/servers").join(name)
 }

@@ -1,4 +1,4 @@
-//! Responses: each case from a scripted server, through one gateway.
+//! Response cases: each comes from a scripted server and passes through one gateway.
 
 use super::data::{Entry, File};
 use super::messages::{self, Read};
@@ -72,7 +72,7 @@ impl Case {
             reasons,
             reused: entry.is("reused"),
             closed: entry.is("closed"),
-            listener: listener_for(entry.text("accept"), &Rule::OF_ANSWERS),
+            listener: listener_for(entry.text("accept"), &Rule::OF_RESPONSES),
             lifted: entry.is("lifted"),
             is_skipped: false,
         }

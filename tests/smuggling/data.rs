@@ -1,4 +1,4 @@
-//! The files of cases: bytes with escapes and named texts, in TOML.
+//! The files of cases: TOML with escaped bytes and named texts.
 
 use std::collections::BTreeMap;
 use toml::{Table, Value};

@@ -28,7 +28,7 @@ fn gateway_before(server: SocketAddr) -> Weir {
         sets
     };
     let mut config = "workers = 1\n[admin]\nbind = '127.0.0.1:0'\n".to_owned();
-    let sets = of(&Rule::OF_REQUESTS).into_iter().zip(of(&Rule::OF_ANSWERS));
+    let sets = of(&Rule::OF_REQUESTS).into_iter().zip(of(&Rule::OF_RESPONSES));
     for (name, (requests, answers)) in sets.enumerate() {
         config.push_str(&format!(
             "[listener.{name}]\nbind = '127.0.0.1:0'\nhalf_close = 'serve'\nhttp2 = false\naccept = {requests}\n\
@@ -94,7 +94,7 @@ fn own(name: &str) -> PathBuf {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sent {
     AtOnce,
-    /// Byte by byte; a long message in some hundred pieces.
+    /// Byte by byte; a long message in about a hundred pieces.
     InPieces,
 }
 

@@ -1,5 +1,5 @@
-//! Real servers. Each reads the request's body, and returns its reading of the request line in the field `X-Served`.
-//! Their programs are in the directory `origins`.
+//! Real servers. Each reads the request's body, and returns its interpretation of the request line in the field
+//! `X-Served`. Their programs are in the directory `origins`.
 
 use crate::common::{Certificates, go_program, installed_peer, peer};
 use crate::servers::Server;

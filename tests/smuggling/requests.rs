@@ -1,4 +1,4 @@
-//! Requests: each case through one gateway, to a plain server and to real ones.
+//! Request cases: each passes through one gateway, to a plain server and to real ones.
 
 use super::data::{Entry, File};
 use super::messages::{self, Read};
@@ -256,5 +256,5 @@ fn through_a_real_server(server: Option<Server>) {
     assert_eq!(weir.stop().code, Some(0));
 }
 
-/// A server's reading of the hidden request.
+/// The field in which a server reports that it has read the hidden request.
 const CANARY: &[u8] = b"X-Served: GET /canary";

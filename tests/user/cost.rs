@@ -154,7 +154,7 @@ fn invalid_requests_are_rejected_with_the_next_step() {
     }
 }
 
-/// Whether loads are invalid because the time was short, and for no other reason.
+/// Whether loads are invalid only because the time was too short.
 fn needs_more_time(ended: &Ended) -> bool {
     let is_short = |line: &str| {
         ["too few for a median; measure longer with -d ", "no correct response within the window"]
@@ -165,7 +165,8 @@ fn needs_more_time(ended: &Ended) -> bool {
     missing.peek().is_some() && missing.all(is_short)
 }
 
-/// Whether a round has too few responses, or too few handshakes of its kind, for the median that the report is made of.
+/// Whether a round has too few responses, or too few handshakes of its kind, for the median on which the report is
+/// based.
 fn lacks_median(json: &str) -> bool {
     let json: Value = serde_json::from_str(json).unwrap_or_default();
     let lacks = |case: &Value, round: &Value| {
@@ -193,8 +194,8 @@ struct Report {
 }
 
 impl Report {
-    /// The report of a successful run. A busy machine leaves a service few requests, and a median needs twenty in each of
-    /// five rounds: then the run is repeated with twice the time.
+    /// The report of a successful run. On a busy machine a service may get few requests, but the median needs twenty in
+    /// each of five rounds: then the run is repeated with twice the time.
     fn of(args: &[&str]) -> Self {
         let file = NamedTempFile::new().unwrap();
         let own = ["-c", CONNECTIONS, "--json", file.path().to_str().unwrap()];
@@ -222,7 +223,7 @@ impl Report {
         Self { text: ended.stdout, lines, stderr: ended.stderr, json }
     }
 
-    /// The stored results of a case, in the form of `weir load`.
+    /// The stored results of a case, in the format of `weir load`.
     fn rounds(&self, case: &str) -> Vec<LoadResult> {
         let phase = self.json["phases"].as_array().unwrap().iter().find(|phase| phase["case"] == case);
         let Some(phase) = phase else { return Vec::new() };

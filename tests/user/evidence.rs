@@ -1,5 +1,5 @@
-//! Green means measured: `weir run` and the gates on its results exit with 0 only with evidence; otherwise they report
-//! the missing evidence.
+//! Success requires evidence: `weir run` and the gates on its results exit with 0 only with evidence; otherwise they
+//! report the missing evidence.
 
 use crate::common::load::{ensure, undisturbed};
 use crate::common::{DEADLINE, Ended, Experiment, Weir, poll_until};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::fs;
 use std::time::Duration;
 
-/// A target started by a shell. In the script FOLDER is the experiment's directory, and RELAY a working relay.
+/// A target started by a shell. In the script, FOLDER is the experiment's directory, and RELAY a working relay.
 fn target(script: &str) -> String {
     let relay = "{{weir}} relay --workers 1 --listen http://{{listen_address}}:{{listen_port}} \
                  --to http://{{upstream_address}}:{{upstream_port}}";
@@ -46,7 +46,7 @@ fn run_within(deadline: Duration, experiment: &Experiment, more: &[&str]) -> End
     Weir::run_within(deadline, &words)
 }
 
-/// The program's last lines, without progress.
+/// The program's last lines, without progress lines.
 #[track_caller]
 fn message(ended: &Ended, code: i32) -> &str {
     assert_eq!(ended.code, Some(code), "{}{}", ended.stdout, ended.stderr);
@@ -69,7 +69,7 @@ fn an_absent_target_is_detected_before_the_first_block() {
     let why = "mine cannot run: no-such-gateway is not on the PATH; --set names it, so nothing was run\n";
     assert_eq!(message(&ended, 1), why);
     assert!(both.runs().is_empty());
-    // If the file lists it, not the command line, the others are measured, and it is reported as absent.
+    // If the file rather than the command line lists it, the others are measured, and it is reported as missing.
     let file = both.file("experiment.toml");
     let text = fs::read_to_string(&file).unwrap().replace("['floor']", "['mine', 'good']");
     fs::write(&file, text).unwrap();
@@ -95,7 +95,7 @@ fn a_target_that_exits_at_once_stops_the_experiment_with_its_own_message() {
     assert_eq!(log, "reading the configuration\nno such flag: --fast\n");
 }
 
-/// Regression test: without an equal rate there is no calibration, and the lab ran all blocks of a dead target.
+/// Regression test: without an equal rate there is no calibration, and the lab ran all blocks with a dead target.
 #[test]
 fn without_calibration_two_blocks_show_that_a_target_does_not_work() {
     let broken = experiment("echo no such flag: --fast >&2; exit 3", &["blocks=9"]);
@@ -131,7 +131,8 @@ fn a_cell_without_a_valid_run_is_no_success() {
     assert_eq!(message(&ended, 0), "");
 }
 
-/// The new version relays to three gateways in a row, which shows on any machine, at a rate that leaves the cores time.
+/// The new version relays through three gateways in a row, a difference that any machine detects, at a rate that does
+/// not saturate the cores.
 #[test]
 fn an_upgrade_that_costs_more_fails_the_gate_of_its_own_experiment() {
     let dearer = "cat > FOLDER/behind.toml <<END
@@ -147,15 +148,15 @@ END
 rm -f FOLDER/said; {{weir}} serve --config FOLDER/behind.toml > FOLDER/said &
 until grep -qs listening FOLDER/said; do sleep 0.02; done
 exec {{weir}} relay --workers 1 --listen http://{{listen_address}}:{{listen_port}} --to unix:FOLDER/a";
-    // More blocks than a verdict needs: a busy machine invalidates some.
+    // More blocks than a verdict needs, since a busy machine invalidates some.
     let set = ["blocks=8", "load_model=equal-rate", "rate=1000"];
     let upgrade = experiment_of(dearer, "exec RELAY", &set);
     let gate = ["--set", "baseline=[\"good\"]", "--fail-on", "regression", "--allow-invalid"];
     undisturbed("a regression", || {
-        // Of an attempt before.
+        // Removes the result of an earlier attempt.
         let _ = fs::remove_dir_all(upgrade.file("out"));
         let ended = run_within(4 * DEADLINE, &upgrade, &gate);
-        // A machine that is too busy for a verdict supports none.
+        // If the machine is too busy for a verdict, there is none.
         ensure(ended.code != Some(0), || ended.stdout.clone())?;
         let text = message(&ended, 4);
         assert!(text.starts_with("regression: ") && text.contains("mine vs good: "), "{text}");
@@ -170,7 +171,7 @@ exec {{weir}} relay --workers 1 --listen http://{{listen_address}}:{{listen_port
 
 #[test]
 fn a_target_that_exits_within_the_window_invalidates_its_run_with_the_reason() {
-    // It exits after a tenth of a second.
+    // The target exits after a tenth of a second.
     let script = "RELAY &
 until test $(cut -d ' ' -f 14 /proc/$!/stat) -ge 5 || test $(cut -d ' ' -f 15 /proc/$!/stat) -ge 5; do sleep 0.02; done
 kill -KILL $!
@@ -215,7 +216,7 @@ fn blocks_are_added_to_a_finished_result() {
         message(&ended, 2),
         "--blocks: invalid value `2`: expected 3 or more: the result has 3 measured blocks\n"
     );
-    // A finished result is reported again.
+    // A finished result can be reported again.
     assert_eq!(message(&extend_to("3"), 0), "");
     assert_eq!(small.runs().len(), 6);
 }

@@ -40,7 +40,7 @@ impl Installed {
         fs::write(path, text).unwrap();
     }
 
-    /// Runs it in the working directory.
+    /// Runs the program in the working directory.
     fn run(&self, args: &[&str]) -> Ended {
         let mut weir = Command::new(self.path("prefix/bin/weir"));
         weir.args(args).current_dir(self.path("here")).stdin(Stdio::null());
@@ -50,7 +50,7 @@ impl Installed {
         Ended { code: ended.status.code(), stdout: text(ended.stdout), stderr: text(ended.stderr) }
     }
 
-    /// Its output if it exits with 0.
+    /// Runs the program, which must exit with 0, and returns its output.
     #[track_caller]
     fn well(&self, args: &[&str]) -> String {
         let Ended { code, stdout, stderr } = self.run(args);
@@ -148,7 +148,7 @@ fn the_users_own_gateway_next_to_the_built_in_ones() {
     let words = [
         "quickstart",
         "--quick",
-        // On a busy machine.
+        // Needed on a busy machine.
         "--allow-invalid",
         "--set",
         "target=[\"mine\",\"floor\"]",

@@ -1,4 +1,4 @@
-//! `weir load`: green means measured, and errors are reported in words. `weir compare` rejects its results.
+//! `weir load`: success requires measurements, and errors are reported as text. `weir compare` rejects its results.
 
 use crate::common::load::{NO_EVIDENCE, OK, load, load_well, url};
 use crate::common::{Certificates, Ended, Upstream, Weir, origin};
@@ -29,7 +29,7 @@ fn ends(args: &[&str], code: i32, parts: &[&str]) -> Ended {
     ended
 }
 
-/// Half of its responses are 500.
+/// An upstream that sends 500 for half of the requests.
 fn half_broken() -> Upstream {
     Upstream::start(None, |peer| {
         while peer.request().is_some() {
@@ -63,7 +63,7 @@ fn a_run_with_half_of_its_responses_500_is_no_evidence() {
     let result: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     assert!(result["validity"].as_str().unwrap().starts_with("invalid: errors"), "{result}");
 
-    // An assertion about it is undecided, which is reported.
+    // An assertion about it is undecided, and reported as such.
     let asserted = [&run[..], &["--assert", "errors==0"]].concat();
     let both = ends(&asserted, NO_EVIDENCE, &invalid);
     assert!(both.stderr.contains("\nweir: --assert errors==0: errors is "), "{}", both.stderr);
@@ -97,7 +97,7 @@ fn a_rate_that_cannot_be_sent_is_no_evidence() {
     // One connection gets five responses per second.
     let some = run(&delayed(200), &["-d", "500ms", "--warmup", "0s"]);
     assert!(some.stdout.contains("  unsent "), "{}", some.stdout);
-    // The response to the warm-up's request comes after the window, so no arrival of the window is sent.
+    // The response to the warm-up's request arrives after the window, so no arrival of the window is sent.
     run(&delayed(2000), &["-d", "200ms", "--warmup", "200ms"]);
 }
 
@@ -169,7 +169,7 @@ impl Drop for Busy {
     }
 }
 
-/// Its load depends on the machine's other work; its name does not.
+/// The busiest thread's use of its core depends on the machine's other work, but its name does not.
 #[test]
 fn the_busiest_thread_of_a_server_is_named() {
     let (certificates, busy) = (Certificates::new(), Busy::start());

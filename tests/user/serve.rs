@@ -1,4 +1,4 @@
-//! `weir serve` as an operator uses it: signals, an upstream without certificate verification, forwarding headers, and
+//! `weir serve` as an operator uses it: signals, an upstream without certificate verification, forwarding fields, and
 //! errors in flags and files.
 
 use crate::common::{
@@ -15,16 +15,16 @@ use weir_http::Method;
 const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
 const FREE: &str = "http://127.0.0.1:0";
-/// Never contacted: the process fails first.
+/// A URL that is never contacted, since the process fails first.
 const UNUSED: &str = "http://127.0.0.1:1";
 
-/// What SIGHUP leads to, and what it and SIGUSR2 lead to in others.
+/// The line after SIGHUP, and the lines after SIGHUP and SIGUSR2 in processes that do not support them.
 const RELOADED: &str =
     "weir: reloaded; changed: listeners 0, certificates 0, services 0, routes 0, other settings 0";
 const NOT_RELOADED: &str = "weir: SIGHUP ignored: flags, certificates and keys are only read at startup";
 const NOT_UPGRADED: &str = "weir: SIGUSR2 ignored: there is no in-place upgrade";
 
-/// Sends SIGHUP and SIGUSR2, which such a process ignores, and waits for their lines.
+/// Sends SIGHUP and SIGUSR2, which such a process ignores, and waits for the lines about them.
 fn ignores_signals(weir: &Weir) {
     for (signal, line) in [(Signal::HUP, NOT_RELOADED), (Signal::USR2, NOT_UPGRADED)] {
         weir.signal(signal);
@@ -83,7 +83,7 @@ fn relay_and_origin_handle_the_same_signals() {
     assert_eq!(origin.stop().code, Some(0));
 }
 
-/// The procedure in the line on SIGUSR2, for those who have no upgrade in place.
+/// The procedure in the line about SIGUSR2, for processes that cannot upgrade in place.
 #[test]
 fn a_new_process_starts_while_the_old_one_drains() {
     let answer = Switch::default();
@@ -114,7 +114,7 @@ fn a_new_process_starts_while_the_old_one_drains() {
 
 #[test]
 fn an_upstream_whose_certificate_is_not_verified() {
-    // Neither a trusted CA nor the right name.
+    // The certificate has neither a trusted CA nor the right name.
     let certificates = Certificates::for_names(&["elsewhere.example"]);
     let acceptor = certificates.server().core();
     let upstream = Upstream::start(Some(acceptor), |peer| peer.serve(ANSWER));
@@ -128,7 +128,7 @@ fn an_upstream_whose_certificate_is_not_verified() {
         assert_eq!(stderr.matches(&warning).count(), 1, "{command}: {stderr}");
         assert_eq!(stderr.lines().count(), 1, "{command}: {stderr}");
     }
-    // Without the flag it is verified, and there is no warning.
+    // Without the flag, the certificate is verified, and there is no warning.
     let ca = certificates.ca.to_str().unwrap();
     let flags = ["serve", "--listen", FREE, "--to", &to, "--workers", "1", "--upstream-ca", ca];
     let weir = Weir::start(&flags);
@@ -173,7 +173,7 @@ fn forwarding_headers_are_as_documented() {
         let head = &request.head;
         assert!(head.starts_with("GET /path?query HTTP/1.1\r\n"), "{head}");
         for (field, expected) in [
-            // As the client sent it.
+            // Unchanged from the client.
             ("Host", &["shop.example:81"][..]),
             // From the client's connection; the client's own value is dropped.
             ("X-Forwarded-For", &["127.0.0.1"]),
@@ -182,10 +182,10 @@ fn forwarding_headers_are_as_documented() {
             ("Forwarded", &[]),
             // A name with an underscore, which some servers treat as a hyphen.
             ("X_Forwarded_For", &[]),
-            // The client is no proxy that is trusted.
+            // The client is not a trusted proxy.
             ("X-Forwarded-Port", &[]),
             ("X-Real-IP", &[]),
-            // Unknown to the gateway, so unchanged.
+            // Unknown to the gateway, so forwarded unchanged.
             ("X-Real", &["192.0.2.1"]),
             ("Via", &["1.1 before"]),
             // Hop-by-hop.

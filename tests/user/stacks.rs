@@ -106,7 +106,7 @@ fn bench() -> (tempfile::TempDir, String) {
     (folder, file.display().to_string())
 }
 
-/// One name for the option, in both planning subcommands and in their errors.
+/// The option has the same name in both planning subcommands and in their errors.
 #[test]
 fn only_is_documented_and_filter_is_accepted() {
     let (_folder, file) = bench();

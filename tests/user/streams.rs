@@ -1,5 +1,5 @@
-//! Streams that cannot be written: a full disk, a reader that has exited (`| head -1`, `2>&1 | head -1`), a closed
-//! stream. Servers keep serving, measurements keep measuring, and nothing aborts.
+//! Standard streams that cannot be written: a full disk, a reader that has exited (`| head -1`, `2>&1 | head -1`), a
+//! closed stream. Servers keep serving, measurements keep measuring, and no command aborts.
 
 use crate::common::{Client, DEADLINE, Experiment, Upstream, poll_until};
 use rustix::process::{Pid, Signal, kill_process};
@@ -49,7 +49,7 @@ fn address(reader: PipeReader) -> SocketAddr {
     line.trim().strip_prefix("listening on http://").unwrap_or_else(|| panic!("{line}")).parse().unwrap()
 }
 
-/// A bad request, which is worth a line on stderr, a good one, and a drain, which ends with a line on stdout.
+/// Sends a bad request, which causes a line on stderr, and a good one; then drains, which ends with a line on stdout.
 fn serves_and_drains(child: Child, address: SocketAddr) {
     for _ in 0..3 {
         let mut client = Client::connect(address, None);
@@ -109,7 +109,7 @@ fn a_gateway_with_full_stdout_keeps_serving() {
 fn an_experiment_with_unwritable_stderr_is_measured() {
     for (how, stderr) in unwritable() {
         let experiment = Experiment::of_repository(&[]);
-        // A busy machine may spoil a run, which is not what this is about.
+        // A busy machine may invalidate a run, which this test does not check.
         let words = [experiment.words("--out"), vec!["--allow-invalid".into()]].concat();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let child = weir(&words, Stdio::null(), stderr);

@@ -1,4 +1,4 @@
-//! A processor without AVX-512: valgrind hides it, and ends a program that executes one of its instructions.
+//! A processor without AVX-512, emulated by valgrind, which kills a program that executes an AVX-512 instruction.
 
 use super::{GET, config};
 use crate::common::sessions::{connect, connector, resumes};
@@ -28,7 +28,7 @@ fn without_avx_512_the_defaults_are_valid_and_own_curves_are_refused_with_their_
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("weir.toml");
     let path = file.to_str().unwrap();
-    // Each run takes some seconds.
+    // Each run takes a few seconds.
     let ended = |args: &[&str]| ended(masked(&valgrind, args));
     fs::write(&file, config(&own, "", "insecure = true", "https://127.0.0.1:1")).unwrap();
     let default = ended(&["check", "--config", path, "--explain"]);
@@ -60,7 +60,7 @@ fn without_avx_512_the_defaults_serve_and_a_reload_to_own_curves_is_refused() {
     let url = format!("http://{}", upstream.address);
     fs::write(&file, config(&own, "", "", &url)).unwrap();
     let weir = Weir::of_command(masked(&valgrind, &["serve", "--config", file.to_str().unwrap()]), None, 1);
-    // Until 3.20, valgrind has no epoll_pwait2(2), without which no worker runs.
+    // Until 3.20, valgrind lacks epoll_pwait2(2), which every worker needs.
     let (mut is_unable, mut is_ready) = (false, false);
     poll_until(DEADLINE, "the gateway is ready or has ended", || {
         is_unable = weir.stderr().contains("Function not implemented");

@@ -1,4 +1,4 @@
-//! Checks by the gRPC health checking protocol.
+//! Health checks by the gRPC health checking protocol.
 
 use super::server::{Record, Response, serve};
 use super::{FAST, LISTENER, faults, wait_for_status};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
 use weir_http2::ErrorCode;
 
-/// A service whose servers are asked about this gRPC service.
+/// A service with health checks that ask its servers for this gRPC service.
 fn config(server: &Upstream, name: &str) -> String {
     format!(
         "{LISTENER}[service.app]\nservers = 'http://{}'\nhttp2 = true\nhealth = {{ grpc = '{name}', host = 'check.example', {FAST} }}",
@@ -64,7 +64,7 @@ fn a_grpc_server_is_down_unless_it_serves() {
         endings.iter().all(|ending| *ending == (Some(ErrorCode::NO_ERROR), Ending::Clean)),
         "{endings:?}"
     );
-    // A restart at the same address.
+    // The server restarts at the same address.
     drop(server);
     weir.wait_for_stderr(&["is down: connect: Connection refused"]);
     wait_for_status(&weir, true);

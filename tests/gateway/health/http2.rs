@@ -1,4 +1,4 @@
-//! Checks by HTTP/2.
+//! Health checks over HTTP/2.
 
 use super::server::{Record, Response, serve};
 use super::{FAST, LISTENER, wait_for_status};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use weir_http2::{ErrorCode, frame};
 use weir_tls::{Identity, Server, ServerSettings};
 
-/// A service by HTTP/2 with these lines, with a `health` table of a path.
+/// An HTTP/2 service with these lines and a `health` table with a path.
 fn config(servers: &str) -> String {
     format!(
         "{LISTENER}[service.app]\n{servers}\nhttp2 = true\nhealth = {{ path = '/health?a=1', host = 'check.example', {FAST} }}"
@@ -40,7 +40,7 @@ fn a_server_that_speaks_http2_is_checked_by_http2() {
     status.store(302, Ordering::SeqCst);
     weir.wait_for_stderr(&["is up"]);
     wait_for_status(&weir, false);
-    // Each has its own connection, and says that it closes it.
+    // Each check uses a new connection, and closes it with GOAWAY.
     let endings = record.endings();
     assert!(
         endings.iter().all(|ending| *ending == (Some(ErrorCode::NO_ERROR), Ending::Clean)),
@@ -79,7 +79,7 @@ fn over_tls_a_server_must_agree_to_http2() {
         let ca = certificates.ca.display();
         let servers = format!("servers = 'https://{}'\ntls.ca = '{ca}'", server.address);
         let with_path = config(&servers);
-        // A handshake must agree, too, as the service's requests need it.
+        // The handshake of a check must also agree on HTTP/2, as requests need it.
         let without_path = with_path.replace("path = '/health?a=1', host = 'check.example', ", "");
         for config in [&with_path, &without_path] {
             let weir = Weir::configured(config, 1);
@@ -115,7 +115,7 @@ fn a_server_that_does_something_else_is_down() {
         (b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(), "the server responds by HTTP/1.1, not by HTTP/2"),
         (reset, "the server reset the request: refused_stream"),
         (go_away, "the server refused the request with GOAWAY: enhance_your_calm"),
-        // One that accepts no further requests may still respond to this one.
+        // A server that accepts no further requests may still respond to this one.
         (accepted, "closed without a response"),
         (Vec::new(), "closed without a response"),
         (ping, "the first frame is not SETTINGS"),
@@ -123,7 +123,7 @@ fn a_server_that_does_something_else_is_down() {
         let server = Upstream::start(None, move |peer: &mut Peer| {
             let _ = peer.stream.send(&sent);
             peer.stream.finish();
-            // A close with unread bytes would be a reset.
+            // Read all bytes, since a close with unread bytes would be a reset.
             peer.read_to_end();
         });
         let weir = Weir::configured(&config(&format!("servers = 'http://{}'", server.address)), 1);

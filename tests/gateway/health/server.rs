@@ -1,4 +1,4 @@
-//! A server by HTTP/2 that responds to health checks as a test says.
+//! An HTTP/2 server that responds to health checks as a test specifies.
 
 use crate::common::{Ending, Peer};
 use std::sync::{Arc, Mutex};
@@ -7,12 +7,12 @@ use weir_http2::{Config, Connection, ErrorCode, Event, Head, Part, Role, StreamN
 /// A request as received.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Request {
-    /// The lines of the head, those of pseudo-fields first.
+    /// The lines of the head, pseudo-fields first.
     pub head: String,
     pub body: Vec<u8>,
 }
 
-/// A response. A part that is empty is not sent, and the last one ends the stream.
+/// A response. Empty parts are not sent, and the last part ends the stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Response {
     /// Whether 103 precedes the head.
@@ -23,14 +23,14 @@ pub(super) struct Response {
     pub trailers: Vec<(&'static str, String)>,
 }
 
-/// What a server has received.
+/// The requests and closes that a server has received.
 #[derive(Clone, Default)]
 pub(super) struct Record(Arc<Mutex<Received>>);
 
 #[derive(Default)]
 struct Received {
     requests: Vec<Request>,
-    /// The code of GOAWAY, and the kind of close, of connections with a check.
+    /// For each connection with a check, the code of GOAWAY and the kind of close.
     endings: Vec<(Option<ErrorCode>, Ending)>,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn serve(peer: &mut Peer, record: &Record, respond: impl Fn(&Request)
     let mut connection = Connection::new(Role::Server, Config::default());
     let (mut input, mut head, mut out) = (Vec::new(), Head::new(), Vec::new());
     let (mut request, mut is_check, mut code) = (Request::default(), false, None);
-    // A client of another protocol is none of this server's.
+    // Ignore a client that speaks another protocol.
     while let Ok(step) = connection.feed(&mut input, &mut head) {
         let done = match &step.event {
             Some(Event::Head { stream, end }) => {
@@ -76,7 +76,7 @@ pub(super) fn serve(peer: &mut Peer, record: &Record, respond: impl Fn(&Request)
             write(&mut connection, stream, &respond(&request), &mut out);
         }
         connection.settle(&mut out);
-        // A client that has closed reads no more.
+        // A client that has closed does not read any further.
         let _ = peer.stream.send(&std::mem::take(&mut out));
         if is_idle && let Some(ending) = peer.stream.receive(&mut input) {
             if is_check {

@@ -64,13 +64,13 @@ fn verdict(address: SocketAddr, request: &str) -> Verdict {
     let method = method.unwrap_or("GET");
     let field = field.map_or(String::new(), |field| format!("{field}\r\n"));
     let stream = match Stream::connect(address, None) {
-        // The peer may reset a connection that it does not want before `connect` returns.
+        // A peer that rejects a connection may reset it before `connect` returns.
         Err(error) if error.kind() == ErrorKind::ConnectionReset => return Verdict::Denied,
         connected => connected.unwrap(),
     };
     let mut client = Client { stream };
     let request = format!("{method} {target} HTTP/1.1\r\nHost: {host}\r\n{field}Connection: close\r\n\r\n");
-    // A failure to send may have a response to read, and is an early end else.
+    // If sending fails, there may still be a response to read; otherwise the connection has ended early.
     let _ = client.stream.send(request.as_bytes());
     match client.next_answer(Method::of(method.as_bytes())) {
         Ok(answer) if is_passed(&answer) => Verdict::Passed,
@@ -93,7 +93,7 @@ fn faults_of_import(kind: &str, row: &Row, to: SocketAddr, file: &Path) -> Vec<S
     let wanted = |requests: &'static [&str], wanted| requests.iter().map(move |request| (*request, wanted));
     let kept_out = wanted(row.closed, Verdict::Denied).chain(wanted(row.lost, Verdict::Denied));
     let mut faults = faults(weir.address(), kept_out.chain(wanted(row.open, Verdict::Passed)));
-    // Comments above routes name the lines, not only those at the top.
+    // Comments above routes name the lines, too, not only those at the top.
     let (_, parts) = toml.split_once("\n[").unwrap_or_default();
     for (index, line) in source.lines().enumerate().filter(|(_, line)| line.ends_with("# closed")) {
         let at = format!("source:{}", index + 1);
@@ -160,7 +160,7 @@ fn what_haproxy_keeps_out_stays_out() {
     assert_kept_out("haproxy", haproxy::ROWS);
 }
 
-/// nginx agrees with the rows.
+/// nginx itself handles the rows in the same way.
 #[test]
 fn nginx_keeps_out_what_the_rows_say() {
     let Some(program) = peer("nginx") else { return };
@@ -173,7 +173,7 @@ fn nginx_keeps_out_what_the_rows_say() {
     });
 }
 
-/// HAProxy agrees with the rows.
+/// HAProxy itself handles the rows in the same way.
 #[test]
 fn haproxy_keeps_out_what_the_rows_say() {
     let Some(program) = peer("haproxy") else { return };

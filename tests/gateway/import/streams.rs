@@ -1,12 +1,13 @@
-//! Connections of other protocols after `weir import`: the gateway relays the bytes of the clients that nginx or HAProxy admits,
-//! and of no others. HAProxy itself agrees; the test machines' nginx has no `stream`.
+//! Connections of protocols other than HTTP after `weir import`: the gateway relays the bytes of only those clients
+//! that nginx or HAProxy admits. The test compares with HAProxy itself; the test machines' nginx lacks the `stream`
+//! module.
 
 use crate::common::{Ending, Peer, Stream, Upstream, Weir, peer};
 use crate::servers::Server;
 use std::fs;
 use std::net::SocketAddr;
 
-/// The lines of a frontend, and whether it admits a client at 127.0.0.1.
+/// The lines of a frontend, and whether it admits a client from 127.0.0.1.
 const HAPROXY: &[(&str, bool)] = &[
     ("", true),
     ("tcp-request connection reject", false),
@@ -42,7 +43,7 @@ fn nginx(directives: &str, to: SocketAddr) -> String {
     )
 }
 
-/// A server that sends back what it has received once the client has ended its stream.
+/// A server that echoes the received bytes once the client has ended its stream.
 fn echo() -> Upstream {
     Upstream::start(None, |peer: &mut Peer| {
         let mut all = Vec::new();
@@ -58,7 +59,7 @@ fn echo() -> Upstream {
     })
 }
 
-/// Whether the bytes of a connection come back. One that ends before is rejected.
+/// Whether a connection's bytes are echoed. A connection that ends before was rejected.
 fn is_admitted(address: SocketAddr) -> bool {
     let Ok(mut stream) = Stream::connect(address, None) else { return false };
     let mut back = Vec::new();
@@ -78,7 +79,7 @@ fn is_admitted_by_weir(kind: &str, source: &str) -> bool {
     assert_eq!(ended.code, Some(0), "{}\n{source}", ended.stderr);
     let toml = ended.stdout.replace("127.0.0.1:8080", "127.0.0.1:0");
     if !toml.contains("\n[listener.") {
-        // A section whose rules Weir lacks is left out, with a line on stderr.
+        // A section with rules that Weir does not support is left out, with a line on stderr.
         assert!(!ended.stderr.is_empty(), "{toml}");
         return false;
     }

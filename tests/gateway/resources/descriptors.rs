@@ -260,8 +260,8 @@ fn whatever_finds_no_descriptor_is_done_later() {
     let (begin, rest) = OWN.split_at(5);
     known.send(begin);
     let before = squeeze_between_checks(&weir);
-    // Clients, a reload, and a log file to be reopened, all without success. The admin address waits. One client may
-    // take the descriptor of a completed health check, and then a server connection would need another.
+    // Clients, a reload and a reopened log file all fail. The admin address waits. A client may take the descriptor of
+    // a completed health check, and then a server connection would need another one.
     let mut late = [(); 3].map(|()| Client::connect(weir.address(), None));
     for late in &mut late {
         late.send(OWN);
@@ -286,7 +286,7 @@ fn whatever_finds_no_descriptor_is_done_later() {
     assert!(!weir.stderr().contains("is down"), "that was not the server's fault: {}", weir.stderr());
 }
 
-/// Health checks come and go; sets the limit when no descriptor is left for one.
+/// Health checks start and end; sets the limit at a moment when no descriptor is left for one.
 fn squeeze_between_checks(weir: &Weir) -> Rlimit {
     let files = || fs::read_dir(format!("/proc/{}/fd", weir.pid())).unwrap().count();
     let mut least = files();

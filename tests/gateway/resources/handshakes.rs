@@ -1,4 +1,4 @@
-//! Handshakes: a flood delays no other client, and stalled ones time out.
+//! Handshakes: a flood does not delay other clients, and stalled ones time out.
 
 use super::{DEADLINE, GET, metric, named, poll_until};
 use crate::common::{Certificates, Client, Upstream, Weir};

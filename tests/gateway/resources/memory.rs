@@ -1,4 +1,4 @@
-//! The cap on connections' memory.
+//! The limit for the connections' memory.
 
 use super::{DEADLINE, GET, metric, poll_until};
 use crate::common::{Client, Peer, Upstream, Weir};

@@ -6,7 +6,7 @@ use crate::gateway::metric;
 use std::io::Read;
 use weir_http::Method;
 
-/// More than kernel buffers hold.
+/// More than the kernel's buffers hold.
 const LARGE: usize = 32 << 20;
 
 /// An upstream that responds with [`LARGE`] bytes; throws the switch when the gateway closes its connection.
@@ -40,7 +40,7 @@ fn a_client_that_reads_too_slowly_is_ended_and_its_server_freed() {
             let mut tcp = client.stream.tcp().try_clone().unwrap();
             poll_until(DEADLINE, "it is ended", || {
                 if reads {
-                    // Bytes are available until the end.
+                    // Bytes remain available until the end.
                     let _ = tcp.read(&mut [0; 64]);
                 }
                 weir.stderr().contains("client_too_slow")
@@ -53,7 +53,7 @@ fn a_client_that_reads_too_slowly_is_ended_and_its_server_freed() {
     }
 }
 
-/// Also if the server finished long ago and the exchange is complete.
+/// This holds even if the server finished long ago and the exchange is complete.
 #[test]
 fn a_route_lets_clients_read_as_slowly_as_they_like() {
     for (route, is_done) in

@@ -1,4 +1,4 @@
-//! Clients and servers that send or read a body too slowly, at the expense of a waiting server thread.
+//! Clients and servers that send or read a body too slowly and so occupy a thread of the server.
 
 mod answers;
 mod requests;

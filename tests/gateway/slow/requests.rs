@@ -184,7 +184,7 @@ fn a_client_that_waits_to_be_told_is_not_slow_and_one_that_was_told_is() {
     assert!(answer.status == 408 && answer.text().contains("body_too_slow"), "{}", answer.text());
 }
 
-/// The client sends no more of its body, and the gateway does not demand it.
+/// The client sends no more of its body, and the gateway does not require it.
 #[test]
 fn a_client_whose_request_was_refused_need_not_send_its_body() {
     let switch = Switch::default();

@@ -1,4 +1,4 @@
-//! Settings of rates, and when a change applies.
+//! Rate settings, and the time when a change takes effect.
 
 use super::{GET, STRICT, configuration, counting, expect_length, let_a_window_pass, trickle};
 use crate::common::{Certificates, Client, DEADLINE, Peer, Upstream, Weir, poll_until};
@@ -30,7 +30,7 @@ fn an_exchange_keeps_what_it_began_with_in_a_reload() {
     let mut sending = Client::connect(weir.address(), None);
     sending.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\n1");
     let mut reading = Client::connect(weir.address(), None);
-    // Otherwise its kernel would buffer the whole rest once it continues.
+    // Otherwise the kernel would buffer the whole remaining response once the client continues.
     socket2::SockRef::from(reading.stream.tcp()).set_recv_buffer_size(64 * 1024).unwrap();
     reading.send(GET.replace("GET /", "GET /large"));
     poll_until(DEADLINE, "the servers have done what they can", || {
@@ -39,7 +39,7 @@ fn an_exchange_keeps_what_it_began_with_in_a_reload() {
     fs::write(&file, config(&format!("[min_rate]\n{STRICT}"))).unwrap();
     let reload = weir.ask_admin("POST /reload");
     assert!(reload.text().contains("\"settings\":1"), "{}", reload.text());
-    // Both continue, so that the gateway evaluates their deadlines, and pause.
+    // Both continue, so that the gateway evaluates their deadlines, and then pause.
     sending.send("2");
     let mut bytes = Vec::new();
     while bytes.len() < LARGE / 4 {

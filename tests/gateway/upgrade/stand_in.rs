@@ -1,4 +1,4 @@
-//! A stand-in for an upgrade's new process: this test program, which plays a part.
+//! A substitute for an upgrade's new process: this test program itself, in a special role.
 
 use super::Line;
 use crate::common::{DEADLINE, poll_until};
@@ -19,7 +19,7 @@ const PART: &str = "WEIR_TEST_PART";
 const FOLDER: &str = "WEIR_TEST_FOLDER";
 
 impl Line {
-    /// Makes the next program run this test in this part.
+    /// Makes the next program run this test in this role.
     pub(super) fn play(&self, test: &str, part: &str) {
         let (folder, program) = (self.folder.path().display(), env::current_exe().unwrap());
         for mark in ["pid", "ready", "went", "on", "said"] {
@@ -41,7 +41,7 @@ pub(super) struct StandIn {
 }
 
 impl StandIn {
-    /// The part that this process plays, if it is a stand-in.
+    /// The role of this process, if it is a stand-in.
     pub(super) fn of_process() -> Option<(String, Self)> {
         let part = env::var(PART).ok()?;
         let before = std::io::stdin().as_fd().try_clone_to_owned().unwrap();
@@ -99,7 +99,7 @@ impl StandIn {
         let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
         command.args(["serve", "--config"]).arg(self.folder.join("weir.toml")).stdin(Stdio::from(theirs));
         let mut weir = command.spawn().unwrap();
-        // The gateway holds the other side, which closes with it.
+        // The gateway inherits the other side, which closes when the gateway exits.
         drop(command);
         self.mark("pid", &weir.id().to_string());
         for socket in [&self.before, &ours] {
@@ -132,7 +132,7 @@ impl StandIn {
     }
 }
 
-/// More than any upgrade of these tests sends.
+/// More messages than any upgrade in these tests sends.
 const MOST: usize = 64;
 
 fn receive(from: &OwnedFd) -> Option<(Vec<u8>, Vec<OwnedFd>)> {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::fs;
 use std::thread;
 
-/// More servers than one handover message holds.
+/// More servers than fit into one message of the hand-over.
 const MANY: u16 = 100;
 
 fn config(servers: &[&Upstream]) -> String {
@@ -49,7 +49,7 @@ fn servers_that_were_drained_or_weighted_stay_so() {
     for _ in 0..2 {
         line.upgrade();
         for _ in 0..20 {
-            // On new connections, so that each worker has some.
+            // On new connections, so that each worker gets some.
             assert_eq!(Client::connect(line.weir.address(), None).ask(GET).fields("x-server"), ["b"]);
         }
         assert_eq!(shown(&line, &first)["state"], "drained");
@@ -62,7 +62,7 @@ fn servers_that_were_drained_or_weighted_stay_so() {
         assert_eq!(shown(&line, &first)["state"], "drained", "a reload keeps it, too");
     }
     assert!(a.requests().is_empty());
-    // A server that was removed from the file once comes back as a new one.
+    // A server that was once removed from the file returns as a new one.
     line.write(&config(&[&b]));
     line.upgrade();
     line.write(&config(&[&a, &b]));

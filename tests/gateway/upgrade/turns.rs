@@ -1,4 +1,4 @@
-//! The serving process after one of both exits, or is stopped, in the middle of an upgrade.
+//! Which process serves after the old or the new one exits, or is stopped, during an upgrade.
 
 use super::super::activation::Supervisor;
 use super::stand_in::StandIn;
@@ -19,7 +19,7 @@ impl Line {
         poll_until(DEADLINE, mark, || self.file(mark).exists());
     }
 
-    /// The stand-in, or the gateway that it started.
+    /// The process of the stand-in, or of the gateway that it started.
     fn new_one(&self) -> Pid {
         self.wait_for("pid");
         pid_in(&fs::read_to_string(self.file("pid")).unwrap()).unwrap()
@@ -142,7 +142,7 @@ fn a_process_that_is_stopped_in_the_middle_calls_the_upgrade_off_unless_the_new_
     line.play(test, "serves");
     line.weir.signal(Signal::USR2);
     line.wait_for("went");
-    // The old process receives both at once: the message that the new one serves, and its signal to stop.
+    // The old process receives two things at once: the message that the new one serves, and the signal to stop.
     line.weir.signal(Signal::STOP);
     fs::write(line.file("on"), "").unwrap();
     line.wait_for("said");
@@ -151,7 +151,7 @@ fn a_process_that_is_stopped_in_the_middle_calls_the_upgrade_off_unless_the_new_
     line.weir.wait_for_stderr(&["weir: upgraded; process ", " goes on, and this one drains"]);
     assert_eq!(line.weir.exit_code(), Some(0));
     assert!(!is_gone(line.new_one()), "it is the service");
-    // If only the old process drained, the kernel would reject clients, since both hold the sockets.
+    // If only the old process drained, the kernel would reject clients, since both processes hold the sockets.
     TcpStream::connect_timeout(&line.weir.address(), DEADLINE).unwrap();
 }
 
@@ -187,7 +187,7 @@ fn a_new_process_that_is_stopped_before_it_serves_leaves_the_service_to_the_old_
         fs::write(line.file("on"), "").unwrap();
     });
     assert!(why.contains("upgrade: the new process was told to stop"), "{why}");
-    // No message from the new process, which is not the service.
+    // The supervisor gets no message from the new process, which does not run as the service.
     assert_eq!(heard.next(), "STATUS=upgrading");
     let refused = heard.next();
     assert!(refused.starts_with("STATUS=serving; the last upgrade was refused: "), "{refused}");
@@ -209,7 +209,7 @@ fn a_new_process_that_is_stopped_before_it_serves_leaves_the_service_to_the_old_
     poll_until(DEADLINE, "it ends", || is_gone(new));
 }
 
-/// For example by a tool that cleans temporary directories.
+/// For example, a tool that cleans temporary directories may remove it.
 #[test]
 fn a_socket_whose_file_is_gone_or_anothers_loses_nothing_else() {
     let folder = tempfile::tempdir().unwrap();

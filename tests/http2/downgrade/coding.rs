@@ -1,4 +1,4 @@
-//! The forms of HPACK: entries of the table, Huffman codes, literals that are never indexed.
+//! The forms of HPACK: table entries, Huffman codes, and never-indexed literals.
 
 use super::ADDED;
 use crate::http2::fields::{block, literal, request};
@@ -7,7 +7,7 @@ use weir_http2::ErrorCode;
 use weir_http2::frame::{Kind, flag};
 use weir_http2::hpack::Encoder;
 
-/// A verdict belongs to an entry of the table: a reference to it is as malformed as the literal.
+/// A verdict belongs to a table entry: a reference to a malformed field is as malformed as the literal.
 #[test]
 fn entries_of_the_table_are_as_malformed_as_literals() {
     let upstream = upstream();

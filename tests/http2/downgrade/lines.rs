@@ -81,7 +81,7 @@ fn pseudo_fields_come_once_and_first_and_become_one_request_line() {
             &[method, (b":scheme", b"http://i/b?"), authority, path],
             Malformed("the scheme is neither http nor https"),
         ),
-        // The connection says what the scheme is.
+        // The scheme is that of the connection.
         (
             "a scheme that the connection has not",
             &[method, (b":scheme", b"https"), authority, path],

@@ -13,12 +13,13 @@ use weir_http2::ErrorCode;
 
 /// The outcome of a request.
 enum Outcome {
-    /// The server receives this request line and these fields, before those that the gateway adds, and this body with its
-    /// framing.
+    /// The server receives this request line and these fields, before those that the gateway adds, and this body with
+    /// its framing.
     Passed(&'static str, &'static str),
-    /// The stream is reset for this reason, and no byte reaches the server.
+    /// The gateway resets the stream for this reason, and no byte reaches the server.
     Malformed(&'static str),
-    /// As [`Malformed`], but the server may have received a part of the request, whose connection closes.
+    /// As [`Malformed`], but the server may have received a part of the request, and the gateway closes that
+    /// connection.
     Broken(&'static str),
     /// The gateway responds with this status, and its body contains this text. No byte reaches the server.
     Local(u16, &'static str),
@@ -49,7 +50,8 @@ const LENGTH: &str = "Content-Length is not a number of bytes";
 
 const ADDED: &str = "X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: h\r\n\r\n";
 
-/// Sends a request, and then another on the same connection, which must be served whatever became of the first.
+/// Sends a request, and then another one on the same connection, which must be served regardless of the first one's
+/// outcome.
 fn check(
     (weir, upstream): (&Weir, &Upstream),
     label: &str,

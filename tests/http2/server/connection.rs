@@ -24,7 +24,7 @@ pub(in crate::http2) struct Connection<'a> {
     partial: Option<(u32, Vec<u8>, bool)>,
     /// Whether to acknowledge SETTINGS and PING frames.
     pub acknowledges: bool,
-    /// Whether to give back DATA bytes to both windows.
+    /// Whether to return DATA bytes to both windows.
     pub credits: bool,
     streams: BTreeMap<u32, Request>,
     /// Streams with a head that the script has not taken.
@@ -132,15 +132,15 @@ impl<'a> Connection<'a> {
         self
     }
 
-    /// Sends all that is staged. A connection that the gateway has closed loses it.
+    /// Sends all staged bytes. They are lost if the gateway has closed the connection.
     pub(in crate::http2) fn flush(&mut self) -> &mut Self {
         let out = std::mem::take(&mut self.out);
-        // What was received before the close is still readable.
+        // Bytes received before the close are still readable.
         let _ = self.peer.stream.send(&out);
         self
     }
 
-    /// Sends what is staged, and reads until `is_done` or the end of the connection.
+    /// Sends all staged bytes, and reads until `is_done` or the end of the connection.
     pub(in crate::http2) fn read_until(&mut self, mut is_done: impl FnMut(&Self) -> bool) -> &mut Self {
         self.flush();
         while !is_done(self) && self.ending.is_none() {
@@ -175,12 +175,12 @@ impl<'a> Connection<'a> {
         self.heads.len()
     }
 
-    /// What has been received on a stream so far.
+    /// The received parts of a stream so far.
     pub(in crate::http2) fn get(&self, stream: u32) -> Request {
         self.streams.get(&stream).cloned().unwrap_or_default()
     }
 
-    /// Takes what has been received of a body since the last call.
+    /// Takes the bytes of a body received since the last call.
     pub(in crate::http2) fn take_body(&mut self, stream: u32) -> Vec<u8> {
         self.streams.get_mut(&stream).map(|request| std::mem::take(&mut request.body)).unwrap_or_default()
     }
@@ -204,7 +204,7 @@ impl<'a> Connection<'a> {
         self.read_until(|connection| connection.pongs > before)
     }
 
-    /// Sends a body with END_STREAM, as the stream's window allows.
+    /// Sends a body with END_STREAM, as far as the stream's window allows.
     pub(in crate::http2) fn send_body(&mut self, stream: u32, body: &[u8]) -> &mut Self {
         let mut sent = 0;
         self.send_some(stream, body, &mut sent, true);
@@ -222,7 +222,7 @@ impl<'a> Connection<'a> {
         self
     }
 
-    /// Sends as much of `body[sent..]` as the stream's window allows now. `end`: with END_STREAM on its last byte.
+    /// Sends as much of `body[sent..]` as the stream's window allows now; with `end`, sets END_STREAM on its last byte.
     pub(in crate::http2) fn send_some(
         &mut self,
         stream: u32,
@@ -230,7 +230,7 @@ impl<'a> Connection<'a> {
         sent: &mut usize,
         end: bool,
     ) -> &mut Self {
-        // That of the gateway's settings, and all increments; the connection's window is as good as unlimited.
+        // The window in the gateway's settings, plus all increments; the connection's window is practically unlimited.
         let window = 64 * 1024 + self.updates.get(&stream).copied().unwrap_or_default() as usize;
         while *sent < body.len() && window > *sent {
             let piece = &body[*sent..][..(body.len() - *sent).min(window - *sent).min(16_000)];
@@ -349,7 +349,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Changes a request, which must have begun and must not be reset.
+    /// Changes the record of a request, which must have begun and must not be reset.
     fn update(&mut self, stream: u32, change: impl Fn(&mut Request)) {
         let request =
             self.streams.get_mut(&stream).unwrap_or_else(|| panic!("a frame on idle stream {stream}"));

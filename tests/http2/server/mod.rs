@@ -33,7 +33,7 @@ pub(super) struct Request {
     /// The number of its connection, from 0.
     pub connection: usize,
     pub stream: u32,
-    /// The lines of the head, those of pseudo-fields first.
+    /// The lines of the head, pseudo-fields first.
     pub head: String,
     pub body: Vec<u8>,
     /// The lines of the trailers.
@@ -110,7 +110,7 @@ impl Server {
         self.upstream.connections()
     }
 
-    /// All requests of which it received a head, by connection and stream.
+    /// All requests whose heads were received, by connection and stream.
     pub(super) fn requests(&self) -> Vec<Request> {
         self.shared.requests.lock().unwrap().values().cloned().collect()
     }
@@ -150,7 +150,7 @@ impl Server {
         found.unwrap()
     }
 
-    /// Waits until the gateway has closed a connection, whose script must be reading.
+    /// Waits until the gateway has closed a connection. The connection's script must be reading.
     pub(super) fn wait_for_ending(&self, connection: usize) -> Ending {
         self.upstream.wait_for_ending(connection)
     }
@@ -163,7 +163,7 @@ impl Drop for Server {
     }
 }
 
-/// Notes that a script has panicked, which fails its test.
+/// Records that a script has panicked, which fails its test.
 struct Guard<'a>(&'a Shared);
 
 impl Drop for Guard<'_> {
@@ -175,7 +175,7 @@ impl Drop for Guard<'_> {
 }
 
 impl Request {
-    /// The value of a field of the head, or of a pseudo-field; empty without it.
+    /// The value of a field or pseudo-field in the head; empty if absent.
     pub(super) fn field(&self, name: &str) -> &str {
         let lines = self.head.lines().filter_map(|line| line.split_once(": "));
         lines.filter(|(field, _)| *field == name).map(|(_, value)| value).next().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! One request of a client of either version, and its response.
+//! One request of an HTTP/1.1 or HTTP/2 client, and its response.
 
 use super::{Client, Http1, Weir};
 use crate::common::Ending;
@@ -6,7 +6,7 @@ use crate::http2::client::Upload;
 use weir_http::Method;
 use weir_http2::ErrorCode;
 
-/// The version that the client speaks.
+/// The client's HTTP version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Version {
     Http1,
@@ -19,17 +19,17 @@ pub(super) const BOTH: [Version; 2] = [Version::Http1, Version::Http2];
 /// The content of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Content<'a> {
-    /// None: END_STREAM on HEADERS.
+    /// No body: END_STREAM on HEADERS.
     None,
     /// With `content-length`.
     Length(&'a [u8]),
-    /// Without a length: chunked, or DATA alone.
+    /// Without a length: chunked, or only DATA.
     Unknown(&'a [u8]),
-    /// As [`Self::Unknown`], with a field of trailers.
+    /// As [`Self::Unknown`], with one trailer field.
     Trailers(&'a [u8], &'a str, &'a str),
 }
 
-/// A response as its client has received it.
+/// A response as received by its client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reply {
     pub status: u16,
@@ -53,19 +53,19 @@ impl Reply {
         std::str::from_utf8(&self.body).unwrap()
     }
 
-    /// The value of a field; empty without it.
+    /// The value of a field; empty if absent.
     pub(super) fn field(&self, name: &str) -> &str {
         let lines = self.fields.iter().filter_map(|line| line.split_once(": "));
         lines.filter(|(field, _)| *field == name).map(|(_, value)| value).next().unwrap_or_default()
     }
 
-    /// Whether the client can tell that the response is incomplete.
+    /// Whether the client can detect that the response is incomplete.
     pub(super) fn is_cut(&self) -> bool {
         !self.complete && (self.reset.is_some() || self.ending.is_some())
     }
 }
 
-/// Sends one request to the gateway on a connection of its own, and reads the response.
+/// Sends one request to the gateway on a new connection, and reads the response.
 pub(super) fn ask(
     weir: &Weir,
     version: Version,
@@ -173,7 +173,7 @@ fn ask_http2(weir: &Weir, method: &str, path: &str, fields: &[(&str, &str)], con
     }
 }
 
-/// A line with its name in lower case.
+/// A line with the field name in lower case.
 fn lower_case(line: &str) -> String {
     let (name, value) = line.split_once(": ").unwrap_or((line, ""));
     format!("{}: {value}", name.to_ascii_lowercase())

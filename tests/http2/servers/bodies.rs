@@ -1,4 +1,4 @@
-//! Bodies of all framings, in both directions.
+//! Bodies of every framing, in both directions.
 
 use super::{BOTH, Connection, Content, Server, Version, ask, gateway};
 use crate::common::pattern;
@@ -27,7 +27,7 @@ fn bodies_of_requests() {
             assert!(request.ended && request.body == body, "{version:?} {method}: {:?}", request.head);
             let length = match content {
                 Content::Length(body) => body.len().to_string(),
-                // Servers may insist on a length.
+                // Servers may require a length.
                 Content::None if method == "POST" && version == Version::Http2 => "0".to_owned(),
                 _ => String::new(),
             };
@@ -74,7 +74,7 @@ impl Sent {
 
 #[test]
 fn bodies_of_responses() {
-    // Method, status, response, and the client's length: of HTTP/1.1 and of HTTP/2.
+    // Method, status, response, and the length that the client receives, in HTTP/1.1 and in HTTP/2.
     const ROWS: &[(&str, &str, Sent, [&str; 2])] = &[
         ("GET", "200", Sent::HeadAlone(None), ["0", "0"]),
         ("GET", "200", Sent::HeadAlone(Some("0")), ["0", "0"]),
@@ -143,7 +143,7 @@ fn padded_responses() {
     let server = Server::start(|connection| {
         connection.serve(|connection, request| {
             connection.headers(request.stream, &[(":status", "200")], false);
-            // Padding counts for the windows: 512 KiB of it need credit.
+            // Padding counts for the windows: 512 KiB of padding need credit.
             let padded = [&[255], &b"x"[..], &[0; 255]].concat();
             for _ in 0..250 {
                 connection.frame(Kind::Data, flag::PADDED, request.stream, &padded);

@@ -1,10 +1,10 @@
-//! Servers that break rules of the connection, which ends.
+//! Servers that violate a rule of the connection, which the gateway then closes.
 
 use super::{Connection, Content, Server, Version, ask, gateway};
 use weir_http2::ErrorCode;
 use weir_http2::frame::{Kind, flag};
 
-/// Sends what breaks a rule, after the head of a request on stream 1.
+/// Sends an invalid frame after the head of a request on stream 1.
 type Breaks = for<'a, 'b> fn(&'a mut Connection<'b>) -> &'a mut Connection<'b>;
 
 #[test]
@@ -110,7 +110,7 @@ fn connection_errors_end_all_requests() {
     client.get(3, "/").get(5, "/");
     assert_eq!(client.response(1).reset, Some(ErrorCode::INTERNAL_ERROR));
     assert_eq!([3, 5].map(|stream| client.response(stream).status()), [502, 502]);
-    // The client's connection persists, with another one to the server.
+    // The client's connection persists, and its next request uses another server connection.
     assert_eq!(client.get(7, "/").response(7).text(), "ok");
     assert_eq!(server.wait_for_go_away(0), ErrorCode::PROTOCOL_ERROR);
 }
@@ -148,7 +148,7 @@ fn floods_of_servers() {
                 return;
             }
             connection.headers(1, &[(":status", "200")], false).flush();
-            // Far beyond any budget; the gateway closes the connection before the end.
+            // Far beyond every budget; the gateway closes the connection before the end.
             for _ in 0..100_000 {
                 breaks(connection);
             }

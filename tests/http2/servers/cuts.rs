@@ -1,4 +1,4 @@
-//! Responses that end early: clients can tell them from complete ones.
+//! Truncated responses: clients can distinguish them from complete ones.
 
 use super::{BOTH, Client, Content, Server, Version, ask, gateway, request};
 use weir_http2::ErrorCode;
@@ -8,10 +8,10 @@ use weir_http2::frame::Kind;
 #[derive(Clone, Copy, Debug)]
 enum Cut {
     Reset(ErrorCode),
-    /// GOAWAY with an error, and the end of the connection.
+    /// GOAWAY with an error, followed by the end of the connection.
     GoAway,
     Close,
-    /// A frame that breaks the connection's rules.
+    /// A frame that is a connection error.
     BadFrame,
 }
 
@@ -33,7 +33,7 @@ fn cuts_within_a_body() {
                     let mut fields: Vec<(&str, &str)> = vec![(":status", "200")];
                     fields.extend(length.map(|length| ("content-length", length)));
                     connection.headers(request.stream, &fields, false).data(request.stream, b"part", false);
-                    // The client has the part before the cut.
+                    // The client has received the part before the cut.
                     connection.sync();
                     match cut {
                         Cut::Reset(code) => connection.reset(request.stream, code).flush(),
@@ -80,7 +80,7 @@ fn resets_before_a_response() {
             let reply = ask(&weir, version, "GET", "/", &[], Content::None);
             assert_eq!((reply.status, reply.complete), (502, true), "{code:?} {version:?}");
         }
-        // The server may have processed them: they were not sent again, and the connection persists.
+        // The server may have processed these requests, so they were not sent again; the connection persists.
         assert_eq!((server.requests().len(), server.connections()), (2, 1), "{code:?}");
         weir.wait_for_stderr(&["upstream_reset", code.name()]);
     }
@@ -108,7 +108,7 @@ fn clients_that_leave_reset_their_stream_alone() {
         .read_until(|client| client.get_stream(3).status() == 200);
     drop(client);
     server.wait_for("a reset", |requests| requests[1].reset.is_some());
-    // So are those of a client of HTTP/1.1.
+    // So are the requests of an HTTP/1.1 client.
     let mut client = super::Http1::connect(weir.address(), None);
     client.send("GET /held HTTP/1.1\r\nHost: h\r\n\r\n");
     server.wait_for("a third request", |requests| requests.len() == 3);
@@ -134,7 +134,7 @@ fn requests_that_end_early() {
     of_http1.send("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n4\r\npart\r\n");
     server.wait_for("a part", |requests| requests.get(1).is_some_and(|request| request.body == b"part"));
     drop(of_http1);
-    // The server must not take the parts for whole requests.
+    // The server must not treat the parts as complete requests.
     let requests =
         server.wait_for("resets", |requests| requests.iter().all(|request| request.reset.is_some()));
     for request in &requests {

@@ -1,4 +1,4 @@
-//! Responses before the whole request.
+//! Responses that precede the end of the request.
 
 use super::{BOTH, Client, Connection, Http1, Request, Server, Version, gateway};
 use crate::common::pattern;
@@ -90,7 +90,7 @@ fn a_body_goes_on_after_the_head_of_the_response() {
 
 #[test]
 fn a_stream_is_reset_with_no_error_before_its_response() {
-    // NO_ERROR without a complete response is a reset like others.
+    // NO_ERROR without a complete response is a reset like any other.
     let server = Server::start(|connection| {
         while let Some(request) = connection.head() {
             connection.reset(request.stream, ErrorCode::NO_ERROR).flush();

@@ -52,7 +52,7 @@ fn statuses_that_ask_another_server() {
     for request in good.requests() {
         assert!(request.text().is_empty() || request.text() == "hello", "{request:?}");
     }
-    // POST is not repeated, and the client gets the response as it is.
+    // A POST is not repeated, and the client gets the response unchanged.
     let statuses: Vec<_> =
         (0..4).map(|_| ask(&weir, Version::Http2, "POST", "/", &[], Content::None).status).collect();
     assert!(statuses.contains(&503) && statuses.contains(&200), "{statuses:?}");

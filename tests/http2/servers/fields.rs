@@ -1,4 +1,4 @@
-//! Fields of requests and responses: those of a connection stay on it, others are forwarded.
+//! Fields of requests and responses: the gateway removes connection-specific fields and forwards the others.
 
 use super::{BOTH, Content, Http1, Server, Version, ask, gateway};
 
@@ -64,7 +64,7 @@ fn cookies_and_names() {
     let server = Server::ok();
     let weir = gateway(&[&server], "", "");
     for (index, version) in BOTH.into_iter().enumerate() {
-        // A client of HTTP/2 may send crumbs.
+        // An HTTP/2 client may split cookies into several fields.
         let cookies: &[(&str, &str)] = match version {
             Version::Http1 => &[("Cookie", "a=1; b=2"), ("X-Mixed-Case", "Value")],
             Version::Http2 => &[("cookie", "a=1"), ("cookie", "b=2"), ("x-mixed-case", "Value")],

@@ -1,4 +1,4 @@
-//! GOAWAY: requests above its last stream are sent again, those below are completed, and new ones go elsewhere.
+//! GOAWAY: the gateway resends requests above the last stream, completes those below, and sends new ones elsewhere.
 
 use super::{BOTH, Client, Content, Server, Version, ask, gateway};
 use crate::common::{DEADLINE, Switch, Weir, poll_until};
@@ -48,7 +48,7 @@ fn requests_above_the_last_stream_are_sent_again() {
         let again: Vec<_> = requests.iter().filter(|request| request.connection == 1).collect();
         assert_eq!(again.len(), above, "{last}: {requests:?}");
         assert!(again.iter().all(|request| request.text() == "hello" && request.ended), "{again:?}");
-        // The connection closes, and further requests take the other one.
+        // The connection closes, and further requests use another one.
         server.wait_for_ending(0);
         for version in BOTH {
             assert_eq!(ask(&weir, version, "GET", "/", &[], Content::None).text(), "ok");
@@ -59,7 +59,7 @@ fn requests_above_the_last_stream_are_sent_again() {
 
 #[test]
 fn go_away_in_two_steps() {
-    // As RFC 9113 section 6.8 recommends: the first frame only stops new streams.
+    // As RFC 9113 section 6.8 recommends, the first frame only stops new streams.
     let server = Server::start(move |connection| {
         if connection.index > 0 {
             return connection.serve(super::Connection::ok);
@@ -101,7 +101,7 @@ fn new_requests_take_another_connection() {
     });
     let weir = gateway(&[&server], "", "");
     let mut client = posts(&weir, 1);
-    // The first connection does not respond to these, so a request that it gets waits for the switch.
+    // The first connection does not respond to these, so a request on it waits for the switch.
     let mut others = 0;
     poll_until(DEADLINE, "a second connection", || {
         others += 1;
@@ -118,7 +118,7 @@ fn new_requests_take_another_connection() {
 
 #[test]
 fn go_away_at_once() {
-    // Each connection takes one request, and processes it only on the third.
+    // Each connection accepts one request, but only the third one processes it.
     let server = Server::start(|connection| {
         let Some(request) = connection.request() else { return };
         match connection.index {

@@ -1,4 +1,4 @@
-//! Heads of requests: pseudo-fields, and what routes change.
+//! Request heads: pseudo-fields, and changes by routes.
 
 use super::{BOTH, Content, Http1, Server, ask, gateway};
 
@@ -89,7 +89,7 @@ fn long_heads() {
         let names: Vec<_> = (0..pieces.len()).map(|n| format!("x-long-{n}")).collect();
         client_fields.extend(names.iter().map(String::as_str).zip(pieces.iter().copied()));
         if version == super::Version::Http2 {
-            // A frame of the client has at most 16 KiB.
+            // The client's frames have at most 16 KiB.
             client_fields.truncate(1);
         }
         assert_eq!(ask(&weir, version, "GET", "/", &client_fields, Content::None).status, 200, "{version:?}");

@@ -19,7 +19,7 @@ fn interim_responses_are_forwarded() {
         let reply = ask(&weir, version, "GET", "/", &[], Content::None);
         assert_eq!((reply.interim, &*reply.body), (vec![103, 102, 103], &b"ok"[..]), "{version:?}");
     }
-    // A client of HTTP/1.0 does not know them.
+    // An HTTP/1.0 client does not understand interim responses.
     let answer = Http1::connect(weir.address(), None).ask("GET / HTTP/1.0\r\nHost: h\r\n\r\n");
     assert_eq!((answer.status, answer.text()), (200, "ok"));
 }
@@ -74,7 +74,7 @@ fn a_final_response_instead_of_100() {
     let waiting =
         [&request("POST", "/")[..], &[(b"content-length", b"5"), (b"expect", b"100-continue")]].concat();
     assert_eq!(http2.headers(1, &waiting, false).response(1).status(), 417);
-    // The connections go on.
+    // The connections continue.
     assert_eq!(http2.headers(3, &waiting, false).response(3).status(), 417);
     assert_eq!(server.connections(), 1);
 }

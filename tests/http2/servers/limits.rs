@@ -1,4 +1,4 @@
-//! Settings of servers: the number of streams, and changes of it; late SETTINGS.
+//! Settings of servers: the limit of streams and its changes, and late SETTINGS.
 
 use super::{BOTH, Client, Connection, Content, Server, Version, ask, gateway};
 use weir_http2::ErrorCode;
@@ -7,11 +7,11 @@ use weir_http2::frame::{Kind, flag};
 /// SETTINGS_MAX_CONCURRENT_STREAMS
 const STREAMS: u16 = 3;
 
-/// A server that allows this many streams, and panics if the gateway opens more once it knows.
+/// A server that allows this many streams, and panics if the gateway opens more once it knows the limit.
 fn bounded(most: usize) -> Server {
     Server::with_settings(&[(STREAMS, most as u32)], move |connection| {
         connection.read_until(|connection| connection.acknowledged == 1);
-        // Those that were opened before the gateway knew.
+        // The streams that were opened before the gateway knew the limit.
         let early = connection.head_count();
         for n in 0..early {
             let Some(request) = connection.head() else { return };
@@ -23,7 +23,7 @@ fn bounded(most: usize) -> Server {
             }
         }
         while let Some(request) = connection.head() {
-            // All that the gateway sends without a response is here once the PING is acknowledged.
+            // Once the PING is acknowledged, everything that the gateway sends without a response has arrived.
             connection.sync();
             let more = connection.head_count();
             assert!(more < most, "{} streams, of {most}", more + 1);
@@ -54,8 +54,8 @@ fn few_streams() {
     }
 }
 
-/// Regression test: of a burst to a server whose limit is not known yet, most requests failed: they went on to connections whose
-/// limit was not known either.
+/// Regression test: of a burst to a server with a limit not yet known, most requests failed, since they moved to
+/// connections with an equally unknown limit.
 #[test]
 fn a_burst_to_a_new_server() {
     for limit in ["", "max_connections = 2\n"] {
@@ -71,8 +71,8 @@ fn a_burst_to_a_new_server() {
     }
 }
 
-/// Regression test: of a burst of long bodies to a server whose limit is not known yet, some failed: they had begun before
-/// the server refused their streams, and could not be sent again.
+/// Regression test: of a burst of long bodies to a server with a limit not yet known, some failed: a part of the body
+/// had been sent before the server refused the stream, so the gateway could not resend it.
 #[test]
 fn a_burst_of_long_bodies_to_a_new_server() {
     let part = crate::common::pattern(20_000);
@@ -100,7 +100,7 @@ fn a_burst_of_long_bodies_to_a_new_server() {
         for stream in streams {
             client.post(stream, "/").data(stream, &part, false);
         }
-        // The gateway has all parts when the server gets the next byte, upon which it sends SETTINGS.
+        // The gateway has all parts when the server gets the next byte, after which the server sends SETTINGS.
         client.sync();
         client.data(1, b"1", false).flush();
         server
@@ -139,7 +139,7 @@ fn the_services_own_limit_of_streams() {
 
 #[test]
 fn shrinking_numbers_of_streams() {
-    // The server has three streams when it lowers its limit to one: none of them is lost.
+    // The server has three streams when it lowers its limit to one. All three must survive.
     let server = Server::start(|connection| {
         if connection.index > 0 {
             return connection.serve(Connection::ok);
@@ -150,7 +150,7 @@ fn shrinking_numbers_of_streams() {
         for request in &requests {
             connection.ok(request);
         }
-        // From now on there is one at a time.
+        // From now on, the gateway opens one stream at a time.
         while let Some(request) = connection.head() {
             connection.sync();
             assert_eq!(connection.head_count(), 0, "a second stream");
@@ -176,7 +176,7 @@ fn no_streams_for_a_while() {
     // The only connection allows no stream: the request waits for it.
     let server = Server::with_settings(&[(STREAMS, 0)], |connection| {
         connection.read_until(|connection| connection.acknowledged == 1);
-        // The request that was sent before the settings is refused, and waits.
+        // The server refuses the request that preceded the settings, and the request waits.
         while let Some(request) = connection.head() {
             if request.stream == 1 {
                 connection.reset(1, ErrorCode::REFUSED_STREAM).sync();
@@ -204,12 +204,12 @@ fn no_streams_at_all() {
         }
     });
     for version in BOTH {
-        // Without a limit of connections, the request tries new ones, ten times.
+        // Without a connection limit, the gateway sends the request again ten times, on new connections.
         let (weir, before) = (gateway(&[&server], "", ""), server.requests().len());
         let reply = ask(&weir, version, "GET", "/", &[], Content::None);
         assert_eq!(reply.status, 502, "{version:?} {reply:?}");
         assert_eq!(server.requests().len() - before, 11);
-        // With one, it waits in the queue.
+        // With a connection limit, it waits in the queue.
         let rest = "[timeouts]\nqueue = '300ms'\n";
         let (weir, before) = (gateway(&[&server], "max_connections = 1\n", rest), server.requests().len());
         let reply = ask(&weir, version, "GET", "/", &[], Content::None);
@@ -221,7 +221,7 @@ fn no_streams_at_all() {
 
 #[test]
 fn late_settings() {
-    // The server sends SETTINGS only after the whole request, of which a part needs its window of 64 KiB.
+    // The server sends SETTINGS only after the whole request, and a part of the request needs the window of 64 KiB.
     let server = Server::silent(None, |connection| {
         connection.acknowledges = false;
         connection.credits = false;
@@ -261,7 +261,7 @@ fn a_first_frame_that_is_not_settings() {
 
 #[test]
 fn many_streams_at_once() {
-    // All before the server's settings: the gateway opens as many as it may without them, and no stream is lost.
+    // All before the server's settings: the gateway opens as many streams as it may without these, and loses none.
     let server = Server::silent(None, |connection| {
         connection.acknowledges = false;
         let first = connection.head();

@@ -1,4 +1,4 @@
-//! The access log and the metrics of requests by HTTP/2 to servers.
+//! The access log and the metrics for requests over HTTP/2 to servers.
 
 use super::{BOTH, Connection, Content, Server, ask, gateway, metric};
 use std::fs;
@@ -79,7 +79,7 @@ fn metrics() {
     let of = |name: &str| metric(&weir, &format!("weir_{name}_total"));
     assert_eq!(of("retries_unprocessed"), 1);
     assert_eq!(of("upstream_http2_connections"), server.connections() as u64);
-    // Requests, not attempts.
+    // The metrics count requests, not attempts.
     assert_eq!((of("upstream_http2_requests"), of("requests")), (4, 4));
     let (reads, writes) = (of("upstream_http2_reads"), of("upstream_http2_writes"));
     assert!((1..=4).contains(&reads), "{reads}");

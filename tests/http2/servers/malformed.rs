@@ -1,9 +1,9 @@
-//! Servers whose responses are malformed: their streams are reset, and the connection persists.
+//! Malformed responses: the gateway resets the stream, and keeps the connection.
 
 use super::{BOTH, Connection, Content, Server, Version, ask, gateway};
 use weir_http2::ErrorCode;
 
-/// Sends what breaks a rule, after the head of a request on stream 1.
+/// Sends an invalid frame or field after the head of a request on stream 1.
 type Breaks = for<'a, 'b> fn(&'a mut Connection<'b>) -> &'a mut Connection<'b>;
 
 #[test]
@@ -54,7 +54,7 @@ fn stream_errors_before_the_response() {
         let reply = ask(&weir, Version::Http1, "GET", "/", &[], Content::None);
         assert_eq!((reply.status, reply.complete), (502, true), "{what}: {reply:?}");
         weir.wait_for_stderr(&[" bad_upstream_http2 "]);
-        // The stream alone is lost.
+        // Only the stream is lost.
         for version in BOTH {
             assert_eq!(ask(&weir, version, "GET", "/", &[], Content::None).text(), "ok", "{what}");
         }
@@ -107,7 +107,7 @@ fn stream_errors_within_the_response() {
             let weir = gateway(&[&server], "", "");
             let reply = ask(&weir, version, "GET", "/", &[], Content::None);
             assert_eq!((reply.status, reply.text()), (200, "part"), "{version:?} {what}: {reply:?}");
-            // By its length, the response is complete for a client of HTTP/1.1.
+            // For an HTTP/1.1 client, the response is complete once its length is reached.
             let is_whole = version == Version::Http1 && *what == "more than its length";
             assert_eq!(reply.is_cut(), !is_whole, "{version:?} {what}: {reply:?}");
             if !is_whole {
@@ -122,7 +122,7 @@ fn stream_errors_within_the_response() {
 
 #[test]
 fn data_after_the_end() {
-    // A frame on a stream that has ended is late, or an error of that stream; others go on.
+    // A frame on an ended stream is late, or an error of only that stream; other streams continue.
     let server = Server::start(|connection| {
         while let Some(request) = connection.head() {
             connection.respond(request.stream, &[], b"ok").flush();
@@ -171,7 +171,7 @@ fn bodies_where_none_may_be() {
         });
         let weir = gateway(&[&server], "", "");
         let mut client = super::Http1::connect(weir.address(), None);
-        // The response is complete with its head, and what follows belongs to nothing.
+        // The head completes the response, and the gateway discards what follows.
         for _ in 0..2 {
             client.send(format!("{method} / HTTP/1.1\r\nHost: h\r\n\r\n"));
             let answer = client.answer(weir_http::Method::of(method.as_bytes()));

@@ -1,5 +1,5 @@
-//! HTTP/2 to servers: what requests and responses become, what servers refuse or break, and what connections share.
-//! The servers send raw frames; the clients speak HTTP/1.1 or HTTP/2.
+//! HTTP/2 to servers: translation of requests and responses, refusals and violations by servers, and sharing of
+//! connections. The servers send raw frames; the clients speak HTTP/1.1 or HTTP/2.
 
 mod ask;
 mod bodies;
@@ -30,8 +30,8 @@ use super::server::{Connection, Request, Server};
 use crate::common::{Client as Http1, Weir};
 use ask::{BOTH, Content, Version, ask};
 
-/// A gateway with a service of these servers. `service`: further lines of the service; `rest`: further lines of its route,
-/// and of the configuration.
+/// A gateway with a service of these servers. `service`: further lines of the service; `rest`: further lines of its
+/// route, and of the configuration.
 fn gateway(servers: &[&Server], service: &str, rest: &str) -> Weir {
     Weir::configured(&config(1, servers, service, rest), 1)
 }

@@ -51,7 +51,7 @@ fn a_server_that_closes_at_once() {
     assert_eq!(upstream.connections(), 1);
 }
 
-/// A TLS server that selects one of these protocols, and responds by HTTP/1.1.
+/// A TLS server that selects one of these protocols, and responds in HTTP/1.1.
 fn of_http1(certificates: &Certificates, alpn: &[&str]) -> Upstream {
     let identity = Identity::files(&certificates.cert, &certificates.key);
     let alpn = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
@@ -75,7 +75,7 @@ fn tls_servers_without_http2() {
     for connection in 0..upstream.connections() {
         assert_eq!(upstream.received(connection), b"");
     }
-    // A server that knows HTTP/1.1 alone ends the handshake, since the gateway does not offer it.
+    // A server that supports only HTTP/1.1 aborts the handshake, since the gateway does not offer it.
     let upstream = of_http1(&certificates, &["http/1.1"]);
     let weir = gateway(&format!("'https://{}'", upstream.address), &trust, "");
     let reply = ask(&weir, Version::Http2, "GET", "/", &[], Content::None);

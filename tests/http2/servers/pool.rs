@@ -1,10 +1,10 @@
-//! The connections to a server: how many, for how long, for how many requests.
+//! The connections to a server: their number, lifetime and number of requests.
 
 use super::{BOTH, Client, Connection, Content, Server, Version, ask, gateway};
 use crate::common::{DEADLINE, Ending, Switch, poll_until};
 use weir_http2::ErrorCode;
 
-/// A server that responds to the first `count` requests once the switch is thrown.
+/// A server that responds to the first `count` requests once the test throws the switch.
 fn holding(count: usize, switch: &Switch) -> Server {
     let switch = switch.clone();
     Server::start(move |connection| {
@@ -46,7 +46,8 @@ fn max_age() {
     });
 }
 
-/// Regression test: an idle connection beyond its age took no request, and kept the place of the next one.
+/// Regression test: an idle connection beyond its maximum age accepted no request, but occupied the place of the next
+/// connection.
 #[test]
 fn max_age_with_one_connection() {
     let server = Server::ok();
@@ -163,7 +164,7 @@ fn clients_that_leave_free_their_stream() {
 enum Close {
     /// After a complete response, at once.
     Idle,
-    /// When a request has come, without a response.
+    /// After it has received a request, without a response.
     Unanswered,
 }
 
@@ -186,7 +187,7 @@ fn connections_that_close_without_go_away() {
                 let weir = gateway(&[&server], "", "");
                 assert_eq!(ask(&weir, version, "GET", "/", &[], Content::None).text(), "ok");
                 if close == Close::Idle {
-                    // The gateway has noticed the end when it has closed its side.
+                    // The gateway has noticed the end once it has closed its side.
                     server.wait_for("the end", |_| server.connections() == 1);
                 }
                 let reply = ask(&weir, version, method, "/", &[], Content::Length(b"hello"));
@@ -196,7 +197,7 @@ fn connections_that_close_without_go_away() {
                         assert_eq!(reply.status, 502, "{about}");
                         weir.wait_for_stderr(&["upstream_closed"]);
                     }
-                    // The request may have crossed the end; the server has not seen it then.
+                    // The request may have crossed the close, and then the server has not received it.
                     Close::Idle if !is_idempotent => {
                         assert!([200, 502].contains(&reply.status), "{about}");
                     }
@@ -214,7 +215,7 @@ fn connections_that_close_without_go_away() {
 
 #[test]
 fn workers_take_turns_with_one_connection() {
-    // Two workers share a limit of one connection: the one without it waits until the other gives it up.
+    // Two workers share a limit of one connection: the worker without it waits until the other releases it.
     let server = Server::ok();
     let config = super::config(2, &[&server], "max_connections = 1\n", "");
     let weir = crate::common::Weir::configured(&config, 1);

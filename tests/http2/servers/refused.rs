@@ -5,7 +5,7 @@ use crate::common::pattern;
 use crate::http2::client::Upload;
 use weir_http2::ErrorCode;
 
-/// A server that refuses the first `count` streams, once `body` bytes of them have come, and responds to others.
+/// A server that refuses the first `count` streams, each after `body` bytes of its body, and responds to the others.
 fn refusing(count: u32, body: usize) -> Server {
     Server::start(move |connection: &mut Connection<'_>| {
         while let Some(request) = connection.head() {
@@ -91,7 +91,7 @@ fn bodies_that_are_sent_partly() {
 
 #[test]
 fn bodies_that_are_too_long_to_keep() {
-    // The gateway keeps 16 KiB of a body; it cannot send more of it again.
+    // The gateway keeps at most 16 KiB of a body, so it cannot resend a longer one.
     let server = refusing(1, 40_000);
     let weir = gateway(&[&server], "", "");
     let body = pattern(100_000);
@@ -119,7 +119,7 @@ fn a_server_that_always_refuses() {
 
 #[test]
 fn refused_after_interim_responses() {
-    // The server has begun to respond: the request is not sent again.
+    // The server has begun to respond, so the gateway does not resend the request.
     let server = Server::start(|connection| {
         while let Some(request) = connection.head() {
             connection.headers(request.stream, &[(":status", "103")], false);

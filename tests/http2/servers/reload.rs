@@ -4,7 +4,7 @@ use super::{BOTH, Client, Connection, Content, Http1, Server, Version, ask, conf
 use crate::common::{Switch, Upstream, Weir};
 use std::path::Path;
 
-/// A server of HTTP/2 that responds to the first `count` requests of each connection once the switch is thrown.
+/// An HTTP/2 server that responds to the first `count` requests of each connection once the test throws the switch.
 fn holding(count: usize, switch: &Switch) -> Server {
     let switch = switch.clone();
     Server::start(move |connection: &mut Connection<'_>| {
@@ -45,7 +45,7 @@ fn http2_is_switched_off_and_on() {
     for version in BOTH {
         assert_eq!(ask(&weir, version, "GET", "/", &[], Content::None).text(), "one", "{version:?}");
     }
-    // Requests in flight go on with the server that they have.
+    // Requests in flight stay with their server.
     of_http1.send("lo");
     of_http2.data(1, b"lo", true).get(3, "/").flush();
     assert_eq!(of_http2.response(3).text(), "one");
@@ -61,7 +61,7 @@ fn http2_is_switched_off_and_on() {
 
 #[test]
 fn the_same_server_with_and_without_http2() {
-    // A server of both versions, as of prior knowledge: it tells them by their first bytes.
+    // A server of both versions, as with prior knowledge: it distinguishes them by their first bytes.
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("weir.toml");
     let server = weir_origin();

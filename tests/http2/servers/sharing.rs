@@ -5,7 +5,7 @@ use crate::common::{Weir, pattern};
 use crate::http2::client::Upload;
 use std::collections::BTreeMap;
 
-/// A server that sends back bodies as they come, all streams at a time.
+/// A server that echoes bodies as they arrive, on all streams concurrently.
 fn echo() -> Server {
     Server::start(|connection: &mut Connection<'_>| {
         let mut bodies: BTreeMap<u32, (Vec<u8>, usize)> = BTreeMap::new();
@@ -80,7 +80,7 @@ fn clients_that_echo_over_one_connection() {
 #[test]
 fn clients_share_a_connection() {
     let server = Server::start(|connection| {
-        // Responds once all five are here, in the reverse order.
+        // Responds in reverse order once all five requests have arrived.
         let mut requests: Vec<_> = (0..5).map_while(|_| connection.request()).collect();
         while let Some(request) = requests.pop() {
             connection.respond(request.stream, &[], request.path().as_bytes()).flush();
@@ -115,7 +115,7 @@ fn clients_share_a_connection() {
 fn workers_have_connections_of_their_own() {
     let server = Server::ok();
     let weir = Weir::configured(&config(3, &[&server], "", ""), 1);
-    // The kernel spreads clients over the workers: after many, each has had some.
+    // The kernel spreads clients over the workers: after many clients, each worker has got some.
     let mut clients = 0;
     while clients < 200 && server.connections() < 3 {
         let version = if clients % 2 == 0 { Version::Http1 } else { Version::Http2 };

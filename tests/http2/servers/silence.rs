@@ -1,4 +1,4 @@
-//! Servers that do not respond: timeouts of a request, and PING to learn whether the connection is alive.
+//! Servers that do not respond: request timeouts, and PING to test whether the connection is alive.
 
 use super::{BOTH, Connection, Content, Server, Version, ask, gateway};
 use crate::common::Ending;
@@ -16,7 +16,7 @@ fn silent(is_alive: bool) -> Server {
     })
 }
 
-/// A short timeout for `/held`; other requests have time on a busy machine.
+/// A short timeout for `/held`; other requests may take longer on a busy machine.
 const SHORT: &str = "path = '/held'\ntimeouts.response = '50ms'\n[[route]]\nservice = 'app'\n\
                      [timeouts]\nconnect = '2s'\n";
 
@@ -30,7 +30,7 @@ fn a_connection_that_is_alive_is_kept() {
         weir.wait_for_stderr(&["upstream_timeout"]);
         let requests = server.wait_for("a reset", |requests| requests[0].reset.is_some());
         assert_eq!(requests[0].reset, Some(ErrorCode::CANCEL));
-        // Meanwhile a request may take another connection; once the PING is acknowledged, all take the first one.
+        // Meanwhile a request may use another connection; once the PING is acknowledged, all use the first one.
         crate::common::poll_until(crate::common::DEADLINE, "the first connection to be used again", || {
             assert_eq!(ask(&weir, version, "GET", "/", &[], Content::None).text(), "ok");
             server.requests().iter().filter(|request| request.connection == 0).count() >= 2
@@ -50,15 +50,15 @@ fn a_dead_connection_is_replaced() {
         }
         let requests = server.requests();
         assert_eq!(requests.iter().filter(|request| request.connection == 0).count(), 1, "{requests:?}");
-        // The gateway gives up the first one.
+        // The gateway closes the first one.
         server.wait_for_ending(0);
     }
 }
 
 #[test]
 fn other_requests_on_a_dead_connection() {
-    // One request has timed out, and another on the same connection has a longer timeout: the missing acknowledgement
-    // ends it. The server may have processed it.
+    // One request has timed out. Another one on the same connection has a longer timeout, but the missing
+    // acknowledgement ends it. The server may have processed it.
     let server = Server::start(move |connection: &mut Connection<'_>| {
         connection.acknowledges = connection.index > 0;
         while let Some(request) = connection.request() {
@@ -109,14 +109,14 @@ fn the_whole_exchange_times_out() {
     for version in BOTH {
         assert_eq!(ask(&weir, version, "GET", "/held", &[], Content::None).status, 504, "{version:?}");
     }
-    // A busy machine may not have sent both.
+    // A busy machine may not have sent both resets yet.
     server.wait_for("resets", |requests| requests.iter().all(|request| request.reset.is_some()));
     weir.wait_for_stderr(&["exchange_timeout"]);
 }
 
 #[test]
 fn a_server_that_does_not_accept() {
-    // The connection is established, and nothing is sent on it.
+    // The connection is established, but the server sends nothing on it.
     let upstream = crate::common::Upstream::start(None, |peer| {
         peer.read_to_end();
     });

@@ -35,7 +35,7 @@ fn trailers_of_responses() {
     let weir = gateway(&[&server], "", "");
     for version in BOTH {
         for (path, body) in [("/", "ok"), ("/empty", "")] {
-            // A client of HTTP/1.1 must say that it accepts trailers.
+            // An HTTP/1.1 client must announce that it accepts trailers.
             let fields: &[(&str, &str)] = match version {
                 Version::Http1 => &[("Connection", "TE"), ("TE", "trailers")],
                 Version::Http2 => &[("te", "trailers")],
@@ -60,7 +60,7 @@ fn trailers_after_a_length() {
         });
     });
     let weir = gateway(&[&server], "", "");
-    // HTTP/1.1 has no place for these trailers.
+    // HTTP/1.1 cannot carry these trailers.
     for (version, trailers) in [(Version::Http1, ""), (Version::Http2, "x-sum: 7")] {
         let fields: &[(&str, &str)] = match version {
             Version::Http1 => &[("Connection", "TE"), ("TE", "trailers")],

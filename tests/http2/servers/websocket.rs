@@ -1,4 +1,4 @@
-//! WebSockets to servers of HTTP/2: extended CONNECT (RFC 8441), for clients of either version.
+//! WebSockets to HTTP/2 servers: extended CONNECT (RFC 8441), for clients of HTTP/1.1 and HTTP/2.
 
 use super::ask::{BOTH, Version};
 use super::{Client, Http1, Server, gateway, request};
@@ -13,7 +13,7 @@ use weir_http2::frame::{Kind, flag};
 /// SETTINGS_ENABLE_CONNECT_PROTOCOL.
 const ENABLED: (u16, u32) = (8, 1);
 
-/// A server that takes tunnels, and treats one by its path.
+/// A server that allows tunnels, and handles each by its path.
 fn server() -> Server {
     Server::with_settings(&[ENABLED], |connection| {
         while let Some(request) = connection.head() {
@@ -37,7 +37,7 @@ fn treat(connection: &mut Connection<'_>, request: &Request) {
                 }
                 connection.send_some(stream, &before.body, &mut sent, false);
                 if before.ended && sent == before.body.len() {
-                    // Nothing else will come.
+                    // Nothing else will arrive.
                     continue;
                 }
                 connection.read_until(|connection| {
@@ -54,7 +54,7 @@ fn treat(connection: &mut Connection<'_>, request: &Request) {
         "/ends" => {
             connection.headers(stream, &open, false).data(stream, b"bye", true).flush();
         }
-        // As servers do that add a length to each response without a body.
+        // Some servers add a length to each response without a body.
         "/measured" => {
             connection.headers(stream, &[(":status", "200"), ("content-length", "0")], false);
             connection.data(stream, b"bye", true).flush();
@@ -78,7 +78,7 @@ fn treat(connection: &mut Connection<'_>, request: &Request) {
 
 const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
 
-/// The request of a client of HTTP/1.1 for a WebSocket.
+/// An HTTP/1.1 client's request for a WebSocket.
 fn upgrade(path: &str) -> String {
     format!(
         "GET {path} HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
@@ -86,14 +86,14 @@ fn upgrade(path: &str) -> String {
     )
 }
 
-/// A client of HTTP/1.1 that has asked for a WebSocket.
+/// An HTTP/1.1 client that has requested a WebSocket.
 fn http1(weir: &Weir, path: &str) -> Http1 {
     let mut client = Http1::connect(weir.address(), None);
     client.send(upgrade(path));
     client
 }
 
-/// As [`http1`], whose WebSocket is open.
+/// As [`http1`], with an open WebSocket.
 fn opened(weir: &Weir, path: &str) -> Http1 {
     let mut client = http1(weir, path);
     let answer = client.answer(Method::Get);
@@ -101,7 +101,7 @@ fn opened(weir: &Weir, path: &str) -> Http1 {
     client
 }
 
-/// A client of HTTP/2 that has asked for a WebSocket on stream 1.
+/// An HTTP/2 client that has requested a WebSocket on stream 1.
 fn http2(weir: &Weir, path: &str) -> Client {
     let mut client = Client::connect(weir.address());
     let [_, scheme, authority, path] = request("CONNECT", path);
@@ -154,12 +154,12 @@ fn check_request(request: &Request) {
 #[test]
 fn bytes_pass_both_ways_and_the_clients_end_is_forwarded() {
     let server = server();
-    // A limit on bodies is none on tunnels.
+    // A limit on bodies does not apply to tunnels.
     let weir = gateway(&[&server], "", "max_body = 10");
     let large = pattern(300_000);
     let whole = [b"early ", &large[..], b"bye"].concat();
 
-    // Bytes before the response wait for it.
+    // Bytes sent before the response wait for it.
     let mut client = Http1::connect(weir.address(), None);
     client.send([&upgrade("/echo"), "early "].concat());
     let answer = client.answer(Method::Get);
@@ -269,30 +269,30 @@ fn a_server_may_refuse() {
     }
 }
 
-/// A server without the setting gets no byte of a request for a WebSocket, and other requests as usual.
+/// A server without the setting gets no byte of a request for a WebSocket; other requests reach it as usual.
 #[test]
 fn a_server_that_takes_no_tunnels() {
     let server = Server::ok();
     let weir = gateway(&[&server], "", "");
     for version in BOTH {
-        // On a new connection, and on one whose SETTINGS are known.
+        // On a new connection, and on one with known SETTINGS.
         for _ in 0..2 {
             let (status, text) = status(&weir, version, "/echo");
             assert_eq!(status, 501, "{version:?}");
             assert!(text.contains("connect_not_supported"), "{version:?}: {text}");
         }
     }
-    // An upgrade that opens no WebSocket is an ordinary request.
+    // An upgrade without the fields of a WebSocket is an ordinary request.
     let plain = upgrade("/").replace("Sec-WebSocket-Key", "X-Key");
     assert_eq!(Http1::connect(weir.address(), None).ask(plain).text(), "ok");
     assert_eq!(server.only().field(":method"), "GET");
 }
 
-/// The request waits for SETTINGS, up to `timeouts.queue`, and requests of other kinds pass it.
+/// The request waits for SETTINGS, up to `timeouts.queue`; other requests do not wait behind it.
 #[test]
 fn a_request_waits_for_the_settings() {
     let server = Server::silent(None, |connection| {
-        // SETTINGS come before an acknowledgement.
+        // The server's SETTINGS arrive before its acknowledgement.
         connection.acknowledges = false;
         let first = connection.head().unwrap();
         assert_eq!((first.path(), first.field(":method")), ("/plain", "GET"));
@@ -329,7 +329,7 @@ fn a_request_waits_for_the_settings() {
     }
 }
 
-/// A connection that ends before its SETTINGS ends the requests that wait for them.
+/// If a connection closes before its SETTINGS, the requests that wait for them fail.
 #[test]
 fn a_connection_that_ends_before_its_settings() {
     let server = Server::silent(None, |connection| {
@@ -346,7 +346,7 @@ fn a_connection_that_ends_before_its_settings() {
     }
 }
 
-/// A drain ends tunnels without traffic.
+/// A drain closes tunnels without traffic.
 #[test]
 fn a_drain_ends_silent_tunnels() {
     let server = server();

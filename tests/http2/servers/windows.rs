@@ -1,4 +1,4 @@
-//! Flow control with servers: tiny windows, and windows that the gateway gives.
+//! Flow control with servers: tiny windows of servers, and the gateway's own windows.
 
 use super::{BOTH, Client, Content, Server, Version, ask, gateway};
 use crate::common::pattern;
@@ -154,7 +154,7 @@ fn a_stalled_client_stops_its_stream_alone() {
         }
     });
     let weir = gateway(&[&server], "", "");
-    // These read nothing: one has no window, and the other's socket fills.
+    // These clients read nothing: one has no window, and the other's socket fills up.
     let mut without_window = Client::with_settings(weir.address(), &[(WINDOW, 0)]);
     without_window.get(1, "/big").read_until(|client| client.get_stream(1).status() == 200);
     let mut unread = super::Http1::connect(weir.address(), None);
@@ -168,7 +168,7 @@ fn a_stalled_client_stops_its_stream_alone() {
         }
     }
     assert_eq!(server.connections(), 1);
-    // They go on once they read.
+    // They continue once they read.
     assert_eq!(unread.answer(weir_http::Method::Get).body.len(), LENGTH);
     let body = without_window.window_update(1, 8 << 20).window_update(0, 8 << 20).response(1).body;
     assert!(body == pattern(LENGTH));
@@ -176,7 +176,7 @@ fn a_stalled_client_stops_its_stream_alone() {
 
 #[test]
 fn a_stalled_server_stops_its_stream_alone() {
-    // The server gives no credit for `/held`, on the stream alone.
+    // For `/held`, the server withholds only the stream's credit.
     let server = Server::start(|connection| {
         connection.credits = false;
         loop {

@@ -1,4 +1,4 @@
-//! Calls that end with the server's status, and what comes with it.
+//! Calls that end with the server's status, and the metadata and details of that status.
 
 use super::client::Calls;
 use super::{Behind, Server, each, run};
@@ -46,7 +46,7 @@ fn each_kind_of_call() {
         let none = calls.download("/weir.Echo/Server?messages=0", message(1)).await.unwrap();
         assert_eq!(all(none).await.unwrap(), [""; 0]);
 
-        // Each message is sent after the response to the one before.
+        // Each message is sent after the response to the previous one.
         let (sender, messages) = mpsc::channel(1);
         sender.send(message(SIZES[0])).await.unwrap();
         let mut echo = calls.both_ways("/weir.Echo/Bidi", ReceiverStream::new(messages)).await.unwrap();
@@ -63,7 +63,7 @@ fn each_kind_of_call() {
     });
 }
 
-/// More than the gateway allows on a connection: some wait in the client.
+/// More calls than the gateway allows on a connection: some wait in the client.
 #[test]
 fn many_calls_at_once() {
     each(async |calls, _| {
@@ -82,7 +82,7 @@ fn many_calls_at_once() {
 #[test]
 fn statuses_of_the_server() {
     each(async |calls, _| {
-        // In trailers behind the messages.
+        // In trailers after the messages.
         let two = tokio_stream::iter([1, 2].map(message));
         let mut messages = calls.both_ways("/weir.Echo/Unary", two).await.unwrap();
         assert_eq!(messages.next().await.unwrap().unwrap(), message(1));
@@ -90,7 +90,7 @@ fn statuses_of_the_server() {
         let status = messages.message().await.unwrap_err();
         assert_eq!((status.code(), status.message()), (Code::Internal, "2 messages: expected one"));
 
-        // In the head of a response that has no body.
+        // In the head of a response without a body.
         let status = calls.unary("/weir.Echo/Other", message(1)).await.unwrap_err();
         let text = "expected /weir.Echo/Unary, Server, Client or Bidi";
         assert_eq!((status.code(), status.message()), (Code::Unimplemented, text));

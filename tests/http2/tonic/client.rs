@@ -1,4 +1,4 @@
-//! A channel of tonic to the gateway, and calls whose messages are bytes.
+//! A tonic channel to the gateway, and calls with plain bytes as messages.
 
 use crate::common::Certificates;
 use crate::servers::hyper::codec::Plain;
@@ -23,7 +23,7 @@ use tonic::{IntoStreamingRequest, Request, Response, Status, Streaming};
 pub(super) struct Calls(Grpc<Channel>);
 
 impl Calls {
-    /// Connects in cleartext, or over TLS if there is a CA to trust.
+    /// Connects in cleartext, or over TLS if a CA is given.
     pub(super) async fn connect(address: SocketAddr, ca: Option<&Certificates>) -> Self {
         let channel = match ca {
             None => Endpoint::from_shared(format!("http://{address}")).unwrap().connect().await,

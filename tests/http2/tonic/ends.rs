@@ -1,4 +1,4 @@
-//! Calls that end without the server: the gateway's own statuses, deadlines, and clients that give up.
+//! Calls that the server does not end: the gateway's own statuses, deadlines, and clients that give up.
 
 use super::client::Calls;
 use super::{Behind, each, run};
@@ -35,7 +35,7 @@ fn statuses_of_the_gateway() {
             assert_eq!(status.code(), code, "{path}: {status}");
             assert!(status.message().starts_with(words), "{path}: {status}");
         }
-        // Its end comes after the head: it has more messages than the server can have read.
+        // The call ends after the head, since it has more messages than the server can have read.
         let messages = tokio_stream::iter(std::iter::repeat_n(MESSAGE, 1000));
         let status = calls.upload("/weir.Echo/Client", messages).await.unwrap_err();
         assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
@@ -45,7 +45,7 @@ fn statuses_of_the_gateway() {
     assert_eq!(weir.stop().code, Some(0));
 }
 
-/// The client's own timer and the gateway's, of `grpc-timeout`, race; either ends the server's stream.
+/// The client's timer and the gateway's, from `grpc-timeout`, race; either one ends the server's stream.
 #[test]
 fn deadlines() {
     each(async |calls, behind| {
@@ -53,7 +53,7 @@ fn deadlines() {
             let mut request = Request::new(MESSAGE);
             request.set_timeout(Duration::from_millis(100));
             let status = calls.unary("/weir.Echo/Unary?delay_ms=60000", request).await.unwrap_err();
-            // tonic calls its own timer's end a cancellation.
+            // tonic reports the expiry of its own timer as a cancellation.
             let is_late = matches!(status.code(), Code::Cancelled | Code::DeadlineExceeded);
             assert!(is_late, "{status}");
             until_ended(behind, number).await;
@@ -65,7 +65,7 @@ fn deadlines() {
     });
 }
 
-/// A response without an end in sight, dropped.
+/// A response that never ends, dropped by the client.
 #[test]
 fn clients_abandon_calls() {
     each(async |calls, behind| {
@@ -83,8 +83,8 @@ fn clients_abandon_calls() {
     });
 }
 
-/// Polls, within the deadline of [`run`], until the gateway has logged this many calls that ended early, for no other
-/// reason than the client.
+/// Polls, within the deadline of [`run`], until the gateway has logged this many calls that ended early, all because of
+/// the client.
 async fn until_ended(behind: &Behind, number: usize) {
     loop {
         let stderr = behind.weir.stderr();
@@ -93,7 +93,7 @@ async fn until_ended(behind: &Behind, number: usize) {
         if stderr.lines().count() == number {
             return;
         }
-        // The client's connection needs this thread meanwhile.
+        // Meanwhile the client's connection needs this thread.
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
 }

@@ -1,4 +1,4 @@
-//! tonic's client through the gateway, to `weir origin` and to a service on tonic.
+//! tonic's client through the gateway, to `weir origin` and to a tonic service.
 
 mod calls;
 mod client;

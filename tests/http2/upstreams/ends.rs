@@ -11,8 +11,8 @@ use std::process::Stdio;
 const PARTIAL_FILE: i32 = 18;
 const HTTP2_STREAM: i32 = 92;
 
-/// The response is complete before the request. curl 7.88 takes the reset that follows in HTTP/2 for an error, without a
-/// gateway, too.
+/// The response completes before the request. curl 7.88 reports the reset that follows in HTTP/2 as an error, also
+/// without a gateway.
 #[test]
 fn a_response_to_a_part_of_the_request() {
     let Some(nghttp) = peer("nghttp") else { return };
@@ -42,7 +42,7 @@ fn a_server_resets_streams() {
             assert_eq!(cut.status.code(), Some(partial), "{} {version:?}", case.name);
             case.behind.weir.wait_for_stderr(&[" upstream_reset ", "GET /cut"]);
         }
-        // All on the one connection.
+        // All requests used a single connection.
         assert_eq!(case.text(case.versions()[1], "/connections", &[]), ("1".into(), 200), "{}", case.name);
     });
 }

@@ -1,4 +1,4 @@
-//! Files of nginx and nghttpd.
+//! Static files of nginx and nghttpd.
 
 use super::{Case, SIZES, pattern_251};
 use crate::common::{Certificates, pattern, peer};
@@ -48,7 +48,7 @@ fn downloads(case: &Case) {
     }
 }
 
-/// More requests than a connection or its streams may have.
+/// More requests than a connection or its streams may carry.
 fn load(case: &Case) {
     let Some(h2load) = peer("h2load") else { return };
     for (size, count) in [(1, "1000"), (70_000, "200")] {

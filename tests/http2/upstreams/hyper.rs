@@ -1,5 +1,5 @@
-//! hyper's server, with requests in flight at the same time: on the connections that its limit of streams needs, and
-//! across its graceful shutdowns.
+//! hyper's server with concurrent requests: on as many connections as its limit of streams requires, and across
+//! graceful shutdowns.
 
 use crate::common::{DEADLINE, pattern, poll_until};
 use crate::http2::behind::Behind;
@@ -10,12 +10,12 @@ fn behind() -> Behind {
     Behind::routed(false, "request_trailers = 'x-sent'", |_, tls| Some(Server::hyper(tls))).unwrap()
 }
 
-/// Each response needs all requests, and the server allows 20 on a connection.
+/// Each response waits for all requests, and the server allows 20 per connection.
 #[test]
 fn requests_meet_across_connections() {
     let behind = behind();
     let mut client = Client::connect(behind.weir.address());
-    // The first request brings the server's limit.
+    // The response to the first request brings the server's limit.
     assert_eq!(client.get(1, "/connections").response(1).text(), "1");
     let streams = || (3..).step_by(2).take(90);
     for stream in streams() {
@@ -30,7 +30,7 @@ fn requests_meet_across_connections() {
     behind.stop();
 }
 
-/// Uploads that began before GOAWAY end on the old connection; the requests after it go to another.
+/// Uploads that began before GOAWAY finish on the old connection; later requests use another one.
 #[test]
 fn uploads_outlive_a_graceful_shutdown() {
     let behind = behind();
@@ -57,7 +57,7 @@ fn uploads_outlive_a_graceful_shutdown() {
     behind.stop();
 }
 
-/// A shutdown in each round, between requests whose responses the client does not await.
+/// One shutdown per round, between requests whose responses the client does not await.
 #[test]
 fn no_request_is_lost_in_shutdowns() {
     const ROUNDS: u32 = 50;

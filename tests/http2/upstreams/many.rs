@@ -1,4 +1,4 @@
-//! Many streams at once, of servers that allow 20 on a connection.
+//! Many concurrent streams to servers that allow 20 per connection.
 
 use super::PROGRAMS;
 use crate::common::{go_program, peer};
@@ -45,14 +45,15 @@ fn nghttp() {
     }
 }
 
-/// Uploads of known and unknown length that come back, with trailers.
+/// Uploads of known and unknown length that the server echoes, with trailers.
 #[test]
 fn go() {
     let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/http2/client.go");
     let Some(client) = go_program("http2-client-of-http2", &source, &[]) else { return };
     for (name, start) in PROGRAMS {
         let Some(behind) = Behind::start(true, start) else { continue };
-        // The first request brings the server's limit: a body of more than 16 KiB that is refused beyond it is lost.
+        // The first request brings the server's limit: a body of more than 16 KiB would be lost if its stream were
+        // refused.
         for count in ["1", "150"] {
             let args = [&behind.url(""), behind.certificates.ca.to_str().unwrap(), count];
             assert_eq!(String::from_utf8_lossy(&run(&client, &args).stdout), "ok\n", "{name}");

@@ -1,4 +1,4 @@
-//! Servers that speak HTTP/2 behind the gateway, asked by clients of HTTP/1.1 and HTTP/2.
+//! HTTP/2 servers after the gateway, with HTTP/1.1 and HTTP/2 clients.
 
 mod ends;
 mod files;
@@ -80,7 +80,7 @@ fn downloads_and_uploads() {
                 }
                 let sent = pattern(size);
                 fs::write(&file, &sent).unwrap();
-                // The trailer reaches clients that accept it: those of HTTP/2 always do.
+                // The trailer reaches clients that accept it; HTTP/2 clients always do.
                 let trailer = format!("x-sum: {size}\r\n");
                 let accepts =
                     ["--dump-header", &heads, "--header", "TE: trailers", "--header", "Connection: TE"];
@@ -109,7 +109,7 @@ fn heads() {
     Case::each(|case| {
         let (name, authority) = (&case.name, case.behind.weir.address());
         for version in case.versions() {
-            // Cookies of HTTP/2 may come in pieces.
+            // HTTP/2 cookies may arrive in several fields.
             let args =
                 ["--header", "Cookie: a=1; b=2", "--header", "TE: trailers", "--header", "Connection: TE"];
             let args = if version.0 == "2" { &args[..4] } else { &args };
@@ -127,7 +127,7 @@ fn heads() {
                 assert_eq!(case.text(version, &format!("/{status}"), &[]), (String::new(), status), "{name}");
             }
 
-            // Larger than a frame, which is more than one in HTTP/2.
+            // A field larger than one HTTP/2 frame.
             let large = format!("X-Large: {}", "y".repeat(20_000));
             let args = ["--header", &large, "--dump-header", &dump];
             assert_eq!(

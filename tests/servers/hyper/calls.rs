@@ -1,4 +1,4 @@
-//! `/weir.Test/..`: calls of gRPC that return the client's metadata, or a status.
+//! `/weir.Test/..`: gRPC calls that return the client's metadata, or a status.
 
 use super::codec::Plain;
 use bytes::Bytes;
@@ -37,7 +37,7 @@ impl UnaryService<Bytes> for Metadata {
     }
 }
 
-/// Ends the call with the message as the status's text and, twice, as its details and its metadata.
+/// Ends the call with the message as the status's text and details, and with the request's metadata.
 struct Fail;
 
 impl UnaryService<Bytes> for Fail {

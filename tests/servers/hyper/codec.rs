@@ -1,10 +1,10 @@
-//! Messages of gRPC that are bytes.
+//! gRPC messages of plain bytes.
 
 use bytes::{Buf, BufMut, Bytes};
 use tonic::Status;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 
-/// Messages as they are.
+/// Passes messages unchanged.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Plain;
 

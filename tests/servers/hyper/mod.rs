@@ -1,5 +1,5 @@
-//! A server on hyper that speaks HTTP/2 alone, in a thread of this process, with the paths of http2.go but for interim
-//! responses, which hyper does not send in HTTP/2; and a gRPC service on tonic.
+//! A hyper server that speaks only HTTP/2, in a thread of this process, and a gRPC service on tonic. It supports the
+//! paths of http2.go except interim responses, which hyper does not send in HTTP/2.
 
 mod calls;
 pub(crate) mod codec;
@@ -28,7 +28,7 @@ const STREAMS: u32 = 20;
 /// The maximum head of a request, in bytes.
 const HEAD_BYTES: u32 = 64 << 10;
 
-/// The bytes of a response that hyper holds while the client's windows are closed.
+/// The bytes of a response that hyper buffers while the client's windows are closed.
 const SEND_BYTES: usize = 64 << 10;
 
 /// A running server; dropping it ends its connections.
@@ -115,6 +115,6 @@ async fn serve(io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, counts:
         _ = &mut connection => return,
         () = last.notified() => connection.as_mut().graceful_shutdown(),
     }
-    // The test sees the errors of a connection at the gateway.
+    // The test checks the errors of a connection at the gateway.
     let _ = connection.await;
 }

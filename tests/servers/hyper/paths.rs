@@ -1,4 +1,4 @@
-//! What the server on hyper responds to each path.
+//! The responses of the hyper server by path.
 
 use super::calls;
 use bytes::Bytes;
@@ -13,14 +13,14 @@ use std::sync::atomic::Ordering::SeqCst;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio_stream::wrappers::ReceiverStream;
 
-/// The part of a response before its stream is reset: more than hyper holds.
+/// The part of a response before its stream is reset: more than hyper buffers.
 const CUT_BYTES: usize = 200_000;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 type Body = UnsyncBoxBody<Bytes, Failure>;
 type Frames = mpsc::Sender<Result<Frame<Bytes>, Failure>>;
 
-/// What the server has seen.
+/// The server's counts.
 #[derive(Default)]
 pub(super) struct Counts {
     pub(super) connections: AtomicUsize,
@@ -80,7 +80,7 @@ pub(super) async fn respond(
         "weir.Test" => calls::respond(request).await.map(|body| body.map_err(Into::into).boxed_unsync()),
         _ => Response::new(whole(Bytes::new())),
     };
-    // hyper would send it, which HTTP/2 forbids.
+    // hyper would send a body in response to HEAD, which HTTP/2 forbids.
     if is_head {
         *response.body_mut() = whole(Bytes::new());
     }
@@ -106,7 +106,7 @@ fn text(text: String) -> Response<Body> {
     Response::new(whole(text.into()))
 }
 
-/// Byte i is i mod 251: a shift by any power of two shows.
+/// Byte i is i mod 251, so that a shift by any power of two is detected.
 fn pattern(size: usize) -> Body {
     const PIECE: usize = 251 * 64;
     let piece: Bytes = (0..PIECE).map(|at| (at % 251) as u8).collect();
@@ -115,13 +115,13 @@ fn pattern(size: usize) -> Body {
     StreamBody::new(tokio_stream::iter(frames)).boxed_unsync()
 }
 
-/// A body, and where its frames are sent one at a time.
+/// A body, and a sender for its frames.
 fn streamed() -> (Frames, Body) {
     let (frames, received) = mpsc::channel(1);
     (frames, StreamBody::new(ReceiverStream::new(received)).boxed_unsync())
 }
 
-/// The body as it arrives, then the request's trailers and `x-sum`, its length.
+/// The body as it arrives, then the request's trailers and `x-sum` with its length.
 fn echo(request: Request<Incoming>) -> Response<Body> {
     let (frames, body) = streamed();
     tokio::spawn(async move {
@@ -151,14 +151,14 @@ fn echo(request: Request<Incoming>) -> Response<Body> {
     response
 }
 
-/// A body that fails, which resets its stream. The reset drops what hyper holds, but not all of this.
+/// A body that fails, which resets its stream. The reset drops the bytes that hyper buffers, but the body is larger.
 fn cut() -> Body {
     let piece = Bytes::from(vec![b'x'; 10_000]);
     let frames = (0..CUT_BYTES).step_by(piece.len()).map(move |_| Ok(Frame::data(piece.clone())));
     StreamBody::new(tokio_stream::iter(frames.chain([Err("cut".into())]))).boxed_unsync()
 }
 
-/// A body without an end, which counts its client's.
+/// A body without an end; counts clients that abandon it.
 fn endless(counts: Arc<Counts>) -> Body {
     let (frames, body) = streamed();
     tokio::spawn(async move {

@@ -1,7 +1,7 @@
-//! Pastes every command in README, docs and `--help` into a shell. The servers, certificates and stored results that
-//! they name exist; a command that would take minutes is cut short and judged by its progress.
+//! Pastes every command in README, docs and `--help` into a shell, with the servers, certificates and stored results
+//! that the commands name. A command that would take minutes is cut short, and its progress is checked.
 //!
-//! A command without a rule fails the test: to document a new one, add its rule below.
+//! Each command needs a rule, or the test fails: to document a new command, add its rule below.
 
 mod sandbox;
 mod shown;
@@ -12,23 +12,23 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::thread;
 
-/// How a command is run, and how it proves that it was understood.
+/// The way to run a command, and the proof that it was understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum How {
     /// Until it exits with 0.
     Done,
-    /// Until it exits with a verdict on its measurement, 0, 3 or 4, or with too little evidence for one.
+    /// Until it exits with 0, 3 or 4: with a verdict, or with too little evidence for one.
     Judged,
     /// Until it listens; after SIGTERM it exits with 0.
     Listens,
-    /// Up to writing its results or building its engines, after all checks of the command: exit code 1, and these
+    /// Until it would write its results or build its engines, after all checks of the command: exit code 1, with these
     /// words.
     Stops(&'static str),
-    /// Not run, for this reason.
+    /// The command is not run, for this reason.
     Not(&'static str),
 }
 
-/// By the start of a command; the longest match counts.
+/// The rules by the start of a command; the longest match applies.
 const RULES: [(&str, How); 47] = [
     ("weir advise", How::Done),
     ("weir advise nginx-current", How::Stops("nothing to run")),
@@ -143,7 +143,7 @@ fn every_mentioned_command_has_valid_flags() {
 }
 
 fn judge(sandbox: &Sandbox<'_>, command: &Shown) -> Result<How, String> {
-    // A command may have its own environment variables in front.
+    // Environment variables may precede a command.
     let is_setting = |word: &&str| word.split_once('=').is_some_and(|(name, _)| name.chars().all(is_upper));
     let words: Vec<&str> = command.0.split_whitespace().skip_while(is_setting).collect();
     let words = words.join(" ") + " ";

@@ -1,4 +1,5 @@
-//! A directory to paste commands into: with the files that they name, and a shell that finds few tools and stand-ins.
+//! A directory for pasted commands: it contains the files that they name, and a shell that finds only a few tools, some
+//! of them stand-ins.
 
 use super::shown::Shown;
 use crate::common::engine::{RUNNER, description};
@@ -11,7 +12,8 @@ use std::process::{Child, Command, Output, Stdio};
 /// A directory that cannot be created.
 pub(super) const NO_PLACE: &str = "/dev/null/none";
 
-/// Results of a tenth of a second have no percentile, and on a busy machine perhaps no valid run.
+/// The message about results of a tenth of a second, which have no percentile and, on a busy machine, perhaps no valid
+/// run.
 pub(super) const NO_VALUE: &str = "none has a value of this metric";
 
 /// The servers for the commands, and results for them to read; created once.
@@ -81,7 +83,7 @@ do = 'handshake'
 version = '1.3'
 ";
 
-/// The machine's tools that the shell finds; without `bash`, compilers and `cargo`, so that nothing is built.
+/// The tools that the shell finds; without `bash`, compilers and `cargo`, so that nothing is built.
 const TOOLS: [&str; 5] = ["cat", "mkdir", "sed", "sh", "true"];
 
 /// A configuration of another program, to be imported.
@@ -119,7 +121,7 @@ fn edits(servers: &Servers) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Replacements for servers: a free port, and one core.
+/// Replacements for commands that start servers: a free port, and one core.
 fn listening_edits(servers: &Servers) -> Vec<(&'static str, String)> {
     let mut edits = vec![("--workers 2 --cores 0-1", format!("--workers 1 --cores {}", servers.core))];
     edits.push(("--cores 0", format!("--cores {}", servers.core)));

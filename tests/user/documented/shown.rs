@@ -1,4 +1,4 @@
-//! The documented commands: in the code blocks of README and docs, and below `Examples:` of each `--help`.
+//! The documented commands: from the code blocks of README and docs, and after `Examples:` in each `--help`.
 
 use crate::common::Weir;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ impl fmt::Display for Shown {
     }
 }
 
-/// The page whose commands belong together: tests/tutorial.rs runs them.
+/// The page with commands that depend on each other; tests/tutorial.rs runs them.
 const IN_ORDER: &str = "TUTORIAL.md";
 
 /// All commands, by source.
@@ -88,7 +88,7 @@ fn split_blocks(text: &str) -> Vec<(bool, &str)> {
     lines
 }
 
-/// Blocks of `sh`, and in other blocks the lines after a prompt.
+/// `sh` blocks and, in other blocks, the lines after a prompt.
 fn of_page(text: &str) -> Vec<Shown> {
     let mut kind = None;
     let mut lines = Vec::new();

@@ -1,4 +1,4 @@
-//! HAProxy's rows.
+//! The rows for HAProxy.
 
 use super::Row;
 
@@ -100,7 +100,7 @@ pub(super) const ROWS: &[Row] = &[
         &["/", "/secret/x"],
         &[],
     ),
-    // Prefixes, and either case.
+    // Prefixes, in upper and lower case.
     Row::new(
         lines!("http-request deny if { path_beg /wp- } # closed"),
         &["/wp-", "/wp-login.php"],
@@ -170,7 +170,7 @@ pub(super) const ROWS: &[Row] = &[
         &["POST /a"],
         &["/"],
     ),
-    // Conditions that routes do not have.
+    // Conditions that routes do not support.
     Row::new(
         lines!(
             "acl protected path_beg /p/",

@@ -1,4 +1,4 @@
-//! nginx's rows.
+//! The rows for nginx.
 
 use super::Row;
 
@@ -32,7 +32,7 @@ macro_rules! server {
 }
 
 pub(super) const ROWS: &[Row] = &[
-    // Prefixes end anywhere.
+    // Prefixes that end within a segment.
     Row::new(
         server!("location /wp- { deny all; } # closed"),
         &["/wp-", "/wp-login.php", "/wp-admin/x", "/x/../wp-admin", "/%77p-admin"],
@@ -98,7 +98,7 @@ pub(super) const ROWS: &[Row] = &[
         &["/", "/users/a", "/users/me/x"],
         &[],
     ),
-    // An expression about the end of a path could match any path.
+    // A regular expression for the end of a path could match any path.
     Row::new(
         server!("location ~ /\\.ht { deny all; } # closed\n location = /health { proxy_pass http://@TO@; }"),
         &["/.htaccess", "/a/.htpasswd"],
@@ -119,7 +119,7 @@ pub(super) const ROWS: &[Row] = &[
         &["/", "/x.bak"],
         &["/app/x"],
     ),
-    // nginx prefers an expression to a longer prefix, the first of several expressions, and `^~` to both.
+    // nginx prefers a regular expression to a longer prefix, the first of several expressions, and `^~` to both.
     Row::new(
         server!("location ~ ^/a/ { deny all; } # closed\n location /a/b/ { proxy_pass http://@TO@; }"),
         &["/a/x", "/a/b/x"],
@@ -306,7 +306,7 @@ pub(super) const ROWS: &[Row] = &[
         &[],
         &["/"],
     ),
-    // Conditions that routes do not have.
+    // Conditions that routes do not support.
     Row::new(
         server!("if ($http_user_agent ~* (bot|curl)) { return 403; } # closed"),
         &["/ User-Agent:curl/8"],
@@ -394,7 +394,7 @@ pub(super) const ROWS: &[Row] = &[
         &["/"],
         &[],
     ),
-    // Targets of rewrites that are closed.
+    // Rewrites to protected targets.
     Row::new(
         server!("rewrite ^/get/(.*)$ /protected/$1 last; # closed\n location /protected/ { deny all; }"),
         &["/get/x", "/protected/x"],
