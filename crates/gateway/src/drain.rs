@@ -3,7 +3,7 @@
 use crate::config::document::Timeouts;
 use std::time::{Duration, Instant};
 
-/// The state of a worker's drain. It only ever moves to a later variant.
+/// The state of a worker's drain. The state only moves to later variants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Drain {
     /// The worker accepts connections.
@@ -28,7 +28,7 @@ pub(crate) enum Why {
 }
 
 impl Drain {
-    /// The state after `why` at `now`; `None` if it does not change.
+    /// The state after `why` at `now`; `None` if the state does not change.
     pub(crate) fn next(self, why: Why, now: Instant, timeouts: &Timeouts) -> Option<Self> {
         let soon = now + timeouts.drain;
         match (self, why) {
@@ -64,7 +64,7 @@ impl Drain {
     }
 }
 
-/// The drain of one client's connection. It only ever moves to a later variant.
+/// The drain of one client's connection. The state only moves to later variants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ClientDrain {
     /// The connection may have further requests.

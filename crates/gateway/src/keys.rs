@@ -127,7 +127,7 @@ pub(crate) fn take_missing() -> Option<&'static str> {
     MISSING.take()
 }
 
-/// Records that a value is missing that must exist; the worker reports it at the end of the turn.
+/// Records that a value that must exist is missing; the worker reports it at the end of the turn.
 #[cold]
 pub(crate) fn note_missing(what: &'static str) {
     debug_assert!(false, "{what}");

@@ -1,8 +1,8 @@
 //! The fields of the access log: their names, values, and texts in docs/gateway/monitoring.md.
 
-/// Calls the macro `$with` with all fields, in the order of JSON objects. A field is one entry here, and a row in the
-/// document. In a template, its name is that of the variable. Its value is a function of `observe::access`; the
-/// configuration drops it, and so needs nothing of the log but names.
+/// Calls the macro `$with` with all fields, in the order of JSON objects. Each field is one entry here and one row in
+/// the document. A template refers to a field by a variable of the same name. Each entry ends with the function of
+/// `observe::access` that computes the value; the configuration ignores the functions, so it uses only the names.
 macro_rules! log_fields {
     ($with:ident) => {
         $with! {

@@ -333,7 +333,7 @@ impl Reason {
     }
 }
 
-/// All codes; the workers count by their index. `internal_error` is the last one.
+/// All codes; the workers count reasons by the index of the code. `internal_error` is the last code.
 pub(crate) const CODES: [&str; 99] = [
     "body_too_large",
     "no_server",

@@ -32,7 +32,7 @@ pub(crate) enum Origin {
 /// The state of a connection to a listener with `tcp`.
 #[derive(Debug)]
 pub(crate) struct TcpConnection {
-    /// The part of its access log line that is known at the start; `None`: no access log.
+    /// The part of the connection's access log line that is known at the start; `None`: no access log.
     pub entry: Option<Entry>,
     pub times: Times,
     /// Bytes from and to the client, without TLS.
@@ -108,7 +108,8 @@ impl TcpConnection {
         (self.times.attempt, self.times.reached, self.times.connected) = (now, None, None);
     }
 
-    /// Records that the server's connection is established; `is_open`: its handshake is complete, or it has none.
+    /// Records that the server's connection is established; `is_open`: the connection needs no handshake, or has
+    /// completed it.
     pub(crate) fn note_connected(&mut self, is_open: bool, now: Instant) {
         match is_open {
             true => self.times.connected = Some(now),

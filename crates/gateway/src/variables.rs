@@ -1,6 +1,6 @@
 //! Text with variables: `{name}`, and `{{` for a brace.
 
-/// A piece of such a text.
+/// A piece of a text with variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     Text(Box<str>),

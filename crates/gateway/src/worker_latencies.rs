@@ -78,12 +78,13 @@ pub(crate) struct RouteLatencies(Rc<[Rc<OfRoute>]>);
 type OfRoute = RefCell<Option<Box<Latency>>>;
 
 impl RouteLatencies {
-    /// The response times of `names` routes without a response.
+    /// Empty response times for this number of route names.
     pub(crate) fn new(names: usize) -> Self {
         Self((0..names).map(|_| Rc::default()).collect())
     }
 
-    /// The response times for the routes of another configuration: `kept` lists the index of each name in this one.
+    /// The response times for the routes of another configuration: `kept` lists, for each of its names, the index in
+    /// the current configuration.
     pub(crate) fn replaced(&self, kept: &[Option<usize>]) -> Self {
         let of = |before: &Option<usize>| before.and_then(|at| self.0.get(at)).map(Rc::clone);
         Self(kept.iter().map(|before| of(before).unwrap_or_default()).collect())
@@ -95,7 +96,7 @@ impl RouteLatencies {
         self.0.is_empty()
     }
 
-    /// Counts a response on the route with this name, if it has one.
+    /// Counts a response on the route with this name; `None`: the route has no name.
     pub(crate) fn record(&self, name: Option<usize>, measured: Measured) {
         let route = name.and_then(|at| self.0.get(at));
         if let Some(mut latency) = route.and_then(|route| route.try_borrow_mut().ok()) {

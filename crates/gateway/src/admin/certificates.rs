@@ -29,12 +29,12 @@ impl Admin {
         }
     }
 
-    /// Returns to the certificate of the file.
+    /// Restores the certificate from the files.
     pub(super) fn reset_certificate(&self, name: &str) -> Response {
         self.change_certificate(name, CertificateEdit::Reset)
     }
 
-    /// The certificates set at run time, in words.
+    /// Appends a list of the certificates set at run time.
     pub(super) fn set_certificates_in_words(&self, words: &mut String) {
         for (at, (name, served)) in self.active.snapshot().set_certificates().iter().enumerate() {
             if at == 0 {

@@ -40,8 +40,8 @@ impl Connections {
             let awaits = |known: &Arc<Connection>| known.awaits_client.load(Ordering::Relaxed);
             let at = open.iter().position(awaits)?;
             let oldest = open.remove(at);
-            // The connection's thread then reads the end of the stream. An error means that the stream had ended
-            // already.
+            // After this call, the connection's thread reads an end of stream. The call fails if the client has already
+            // disconnected.
             let _ = oldest.stream.shutdown(Shutdown::Both);
         }
         let connection =

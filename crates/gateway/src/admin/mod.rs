@@ -243,8 +243,8 @@ impl Admin {
     }
 
     /// Whether a request for this host is meant for the admin address. A web page can reach it by DNS rebinding: the
-    /// name of the page's host then resolves to the browser's machine. The `Host` of such a request is that name, never
-    /// an address.
+    /// name of the page's host then resolves to an address of the browser's machine. The `Host` of such a request is
+    /// still that name, never an address.
     fn is_own(&self, host: &[u8]) -> bool {
         let Some(hosts) = &self.hosts else { return true };
         let host = Authority::parse(host).and_then(|authority| std::str::from_utf8(authority.host).ok());

@@ -47,7 +47,7 @@ impl Admin {
         self.change_servers(service, Edit::Remove(place))
     }
 
-    /// Returns to the servers of the file.
+    /// Restores the servers from the file.
     pub(super) fn reset_servers(&self, service: &str) -> Response {
         self.change_servers(service, Edit::Reset)
     }

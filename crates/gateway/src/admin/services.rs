@@ -61,7 +61,7 @@ impl Admin {
         }
     }
 
-    /// Shows all services once all workers have responded, and so have the changes before.
+    /// Shows all services once all workers have reported. By then, the workers have applied all earlier changes.
     pub(super) fn show_services(&self) -> Response {
         let report = match gather(&self.workers) {
             Ok(report) => report,
@@ -72,7 +72,7 @@ impl Admin {
         Response::json(200, &All { services: services.collect() })
     }
 
-    /// As [`Admin::show_services`], of one service.
+    /// As [`Admin::show_services`], for one service.
     pub(super) fn show_service(&self, service: &str) -> Response {
         let report = match gather_service(&self.workers, service) {
             Ok(report) => report,
@@ -84,7 +84,7 @@ impl Admin {
         }
     }
 
-    /// As [`Admin::show_services`], of one server.
+    /// As [`Admin::show_services`], for one server.
     pub(super) fn show_server(&self, service: &str, server: &str) -> Response {
         let report = match gather_service(&self.workers, service) {
             Ok(report) => report,

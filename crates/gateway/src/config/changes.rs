@@ -70,8 +70,9 @@ fn changed<T>(
     now.len() - kept + gone
 }
 
-/// The number of changes in a list without names: 1 for two lists that differ in one entry. Equal entries must have
-/// equal keys. Few entries should share a key, since each is compared with all others of its key.
+/// The number of changes between two lists whose entries have no names: 1 for two lists that differ in one entry. Equal
+/// entries must have equal keys. Few entries should share a key, since each entry is compared with all entries of its
+/// key.
 fn differing<'a, T: PartialEq, K: Eq + Hash>(
     now: &'a [T],
     before: &'a [T],

@@ -3,15 +3,15 @@
 use super::snapshot::Snapshot;
 use std::sync::Arc;
 
-/// The differences of a new snapshot from an old one. All services that it does not list are unchanged, with the same
+/// The differences of a new snapshot from an old one. All services that are not listed are unchanged, with the same
 /// overrides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Delta {
-    /// New services, and those with other settings, servers or overrides, in the order of the new snapshot.
+    /// New services, and services with changed settings, servers or overrides, in the order of the new snapshot.
     pub changed: Vec<Changed>,
     /// The indexes of the removed services, in the order of the old snapshot.
     pub gone: Vec<usize>,
-    /// For each route name, its index in the old snapshot; `None`: the names are the same.
+    /// For each route name, its index in the old snapshot; `None` if both snapshots have the same names.
     pub route_names: Option<Vec<Option<usize>>>,
 }
 

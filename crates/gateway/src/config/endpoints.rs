@@ -1,5 +1,5 @@
-//! Servers set at run time, in place of the file's. Reloads and upgrades keep them while the file's own list is
-//! unchanged; a restart loses them.
+//! Servers set at run time, in place of the servers in the file. Reloads and upgrades keep them while the file's own
+//! list is unchanged; a restart loses them.
 
 use super::compile::with_endpoints;
 use super::document::{self, Config};
@@ -65,9 +65,9 @@ impl Snapshot {
 }
 
 impl Checked {
-    /// Replaces the servers of services with those in `lists`, unless the file's list has changed since they were set.
-    /// Servers that are also in `active` keep their addresses. Returns the services whose list in the file has changed.
-    /// Errors: a server in `lists` no longer fits the service, or its name does not resolve.
+    /// Replaces the servers of services with those in `lists`. Skips and returns the services whose list in the file
+    /// has changed since their servers were set. Servers that are also in `active` keep their addresses. Errors: a
+    /// server in `lists` no longer fits the service, or its name does not resolve.
     pub(crate) fn take_endpoints(
         &mut self,
         lists: &EndpointLists,

@@ -10,7 +10,7 @@ use super::source::{self, Document, Texts, Variables};
 use std::path::Path;
 use std::sync::Arc;
 
-/// A configuration without faults, with the files that it names, and its names resolved.
+/// A configuration without faults, with the contents of the files that it names, and with its names resolved.
 #[derive(Debug)]
 pub struct Checked {
     /// The configuration as written.
@@ -60,7 +60,7 @@ impl Checked {
         self.findings.warnings()
     }
 
-    /// The file that the configuration was read from; `None` if there is none.
+    /// The file that the configuration was read from; `None` if it was not read from a file.
     pub(crate) fn path(&self) -> Option<&Path> {
         self.texts.as_ref().and_then(Texts::path)
     }
@@ -81,7 +81,7 @@ impl Checked {
         now == before
     }
 
-    /// Formats faults of the configuration: with file and line, if it has a file.
+    /// Formats faults of the configuration: with file and line, if it was read from a file.
     pub(crate) fn in_words(&self, faults: Findings) -> String {
         located(self.texts.as_ref(), faults)
     }

@@ -99,7 +99,8 @@ impl Finding {
         }
     }
 
-    /// The key and message: findings of one severity with equal ones are the same, regardless of their location.
+    /// The key and message. Findings of one severity with the same key and message are duplicates, regardless of their
+    /// locations.
     pub(crate) fn identity(&self) -> (&str, &str) {
         (&self.key, &self.message)
     }

@@ -40,7 +40,7 @@ impl Checked {
     }
 
     /// The TLS state to inherit if its settings are the same: that of the active listener with the address of
-    /// `listener`, or else of the one with its name.
+    /// `listener`, or else of the active listener with the same name.
     fn tls_to_inherit<'a>(
         &self,
         before: &Self,

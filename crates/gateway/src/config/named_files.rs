@@ -47,7 +47,7 @@ impl Files {
     }
 
     /// A fingerprint of the contents of a certificate's chain and key. Every process and version must compute the same
-    /// one, since an upgrade passes it on.
+    /// fingerprint, since an upgrade passes it on.
     pub(crate) fn fingerprint(&self, certificate: &Certificate) -> u64 {
         let content = |path: &PathBuf| self.0.get(path).copied().flatten().unwrap_or_default().to_be_bytes();
         hash_of(&[content(&certificate.chain), content(&certificate.key)].concat())

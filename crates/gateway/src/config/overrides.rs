@@ -44,7 +44,7 @@ impl Overrides {
             .collect()
     }
 
-    /// The changes to the server with this ID, or the default without any.
+    /// The changes to the server with this ID, or the default if there are none.
     pub(crate) fn of(&self, service: &str, server: u64) -> Override {
         match self.0.is_empty() {
             true => Override::default(),

@@ -66,7 +66,7 @@ pub(crate) struct MirrorTo {
     pub share: f64,
     /// The largest body of a copied request.
     pub max_body: usize,
-    /// The maximum number of concurrent copies in each worker, which drops further ones.
+    /// The maximum number of concurrent copies in each worker; the worker drops further copies.
     pub most: usize,
 }
 
@@ -83,7 +83,7 @@ impl Forms {
 }
 
 /// The number of bytes that may wait for a receiver before the gateway stops reading from its sender. One more read may
-/// exceed it.
+/// exceed this number.
 pub(crate) const MAX_PENDING: usize = 64 * 1024;
 
 /// The minimum of buffer settings: with less, a slow client would still occupy a server's connection for most messages.

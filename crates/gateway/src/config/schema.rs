@@ -14,8 +14,9 @@ type Object = Map<String, Value>;
 
 /// The JSON Schema of the configuration file, as JSON.
 ///
-/// It contains the parser's keys, types, names, ranges and patterns, and the defaults that are values. It accepts one
-/// spelling of case-insensitive names, and does not express which keys require or exclude each other.
+/// It contains the parser's keys, types, names, ranges and patterns, and the defaults (except those described in
+/// words). The schema accepts one spelling of case-insensitive names, and does not express which keys require or
+/// exclude each other.
 pub fn schema() -> String {
     let mut schema = described();
     each(&mut schema, &mut |schema| {
@@ -32,8 +33,8 @@ pub fn schema() -> String {
 
 /// As [`schema`], with links to the documentation, and without support for environment variables.
 pub(super) fn described() -> Value {
-    // Draft 7, since editors support no later one, and no references, since a `$ref` hides the description of the key
-    // beside it.
+    // The schema is in draft 7, since editors support no later one, and contains no references, since a `$ref` hides
+    // the description of the key beside it.
     let settings = SchemaSettings::draft07().with(|settings| settings.inline_subschemas = true);
     let mut of_text = settings.clone().into_generator().into_root_schema_for::<TextKeys>();
     let mut schema = settings.into_generator().into_root_schema_for::<Config>();

@@ -51,7 +51,7 @@ pub(crate) enum CertificateFrom {
 pub(crate) type SetCertificates = BTreeMap<Arc<str>, ServedCertificate>;
 
 impl Snapshot {
-    /// The index of a certificate.
+    /// The index of the certificate with this name.
     pub(crate) fn certificate_named(&self, name: &str) -> Option<usize> {
         self.certificates.iter().position(|served| served.name.as_deref() == Some(name))
     }
@@ -63,7 +63,7 @@ impl Snapshot {
     }
 
     /// The snapshot with these certificates in place of those with the same indexes, in all listeners that present
-    /// them. Errors: the reason why a listener cannot present one beside its others.
+    /// them. Errors: the reason why a listener cannot present one of these certificates beside its others.
     pub(crate) fn with_certificates(
         &self,
         set: impl IntoIterator<Item = (usize, ServedCertificate)>,
@@ -100,9 +100,9 @@ impl Snapshot {
 }
 
 impl Checked {
-    /// Replaces the certificates of the files with those in `set`, unless the chain or key in the files has changed
-    /// since they were set. Returns the names of those whose files have changed. Errors: a listener can no longer
-    /// present one.
+    /// Replaces the certificates of the files with those in `set`. Skips certificates whose chain or key in the files
+    /// has changed since they were set, and returns their names. Errors: a listener can no longer present a certificate
+    /// in `set`.
     pub(crate) fn take_certificates(&mut self, set: &SetCertificates) -> Result<Vec<Arc<str>>, Fault> {
         let (mut taken, mut outdated) = (Vec::new(), Vec::new());
         for (name, served) in set {
@@ -258,8 +258,8 @@ mod tests {
         );
     }
 
-    /// Regression test: a reload set certificates that had exchanged names one after the other, and failed depending on
-    /// the order of their names.
+    /// Regression test: two certificates set at run time had exchanged names. A reload replaced them one after the
+    /// other, and failed depending on the order of their names.
     #[test]
     fn a_reload_keeps_certificates_that_have_exchanged_names() {
         let pki = Pki::new();

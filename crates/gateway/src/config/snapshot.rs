@@ -30,7 +30,7 @@ pub(crate) struct Snapshot {
     pub listeners: Vec<Listener>,
     /// The services, sorted by name.
     pub services: Vec<Arc<Service>>,
-    /// The settings of servers that an operator changed.
+    /// The server settings that an operator changed at run time.
     pub overrides: Overrides,
     pub names: Names,
     /// Redirects of all requests on a listener, by the listener's name; they precede the routes.
@@ -74,7 +74,7 @@ pub(crate) struct Names {
     pub ttls: Arc<BTreeMap<String, Duration>>,
 }
 
-/// The gateway's names in `Via` of forwarded messages; `None`: it adds none.
+/// The gateway's names in `Via` of forwarded messages; `None`: the gateway adds no `Via`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Via {
     pub requests: Option<Box<str>>,
@@ -119,15 +119,16 @@ pub(crate) struct AccessLog {
     pub when_full: WhenFull,
 }
 
-/// The number of a listening address in this process. An address that a reload keeps retains its number; a new address
-/// gets an unused one.
+/// The number of a listening address in this process. An address keeps its number across reloads; a new address gets an
+/// unused number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ListenerId(pub u32);
 
 /// An address for clients, with its settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Listener {
-    /// The position, until a reload finds the address among those in use.
+    /// The listener's position in the configuration, until a reload finds the address among those in use and assigns
+    /// its ID.
     pub id: ListenerId,
     pub name: Arc<str>,
     /// The listener's key in the document.
@@ -221,7 +222,7 @@ pub(crate) struct Route {
     /// The index of the route's name in [`Snapshot::route_names`], if it has one.
     pub name: Option<usize>,
     pub conditions: Conditions,
-    /// Whether all its paths are ACME challenges, in which case it precedes a listener's redirect.
+    /// Whether all paths of the route are ACME challenges, in which case the route precedes a listener's redirect.
     pub is_for_challenges: bool,
     pub action: Action,
     pub policy: Policy,
@@ -323,7 +324,7 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Whether both have the same settings and servers, and share their TLS sessions.
+    /// Whether both services have the same settings and servers, and share their TLS sessions.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let Self {
             name,

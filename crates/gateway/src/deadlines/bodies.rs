@@ -37,8 +37,8 @@ impl Limit {
     }
 }
 
-/// The limits on bodies in transit, in either direction. A message within one turn needs none. The exchange stores
-/// them; after it, the connection does while bytes of the response are pending.
+/// The limits on bodies in transit, in either direction. A message that completes within one turn needs no limits. The
+/// exchange stores the limits; after its end, the connection stores them while bytes of the response are pending.
 #[derive(Debug, Default)]
 pub(crate) struct BodyDeadlines {
     /// The configuration, and the route in it (`None`: the general settings), that applies to a response whose last
@@ -87,7 +87,7 @@ impl BodyDeadlines {
     }
 
     /// Updates the limits with the progress of both bodies. Returns the nearest deadline and its limit; moving bytes
-    /// extend the deadline of a rate.
+    /// extend the deadline of a minimum rate.
     pub(crate) fn update(
         &mut self,
         now: Instant,
@@ -113,7 +113,7 @@ impl BodyDeadlines {
     }
 
     /// Restarts the total time for the next response. The rate continues, as the client may still be reading the
-    /// previous one.
+    /// previous response.
     pub(crate) fn response_begins(&mut self) {
         self.response.until = None;
     }

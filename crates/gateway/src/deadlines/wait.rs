@@ -75,8 +75,8 @@ pub(crate) enum Cause {
     Limit(Limit),
 }
 
-/// The deadline of the current wait. A wait that continues keeps its deadline, unless bytes have `moved` that restart
-/// it.
+/// The deadline of the current wait. A wait that continues keeps its deadline, unless bytes that restart the timeout
+/// have `moved`.
 pub(crate) fn deadline_of(
     before: Option<(Instant, Wait)>,
     want: Option<Wait>,

@@ -23,7 +23,7 @@ pub(crate) struct Frontend {
     pub role: Role,
     /// Networks of trusted proxies in front.
     pub trusted: Arc<[Network]>,
-    /// The field in which these proxies report the client.
+    /// The field in which the trusted proxies report the client's address.
     pub proxy_field: ProxyField,
     /// Networks of the proxies that start each connection with a PROXY protocol header.
     pub announced_by: Arc<[Network]>,
@@ -51,7 +51,8 @@ pub(crate) struct Frontend {
     pub tcp: Option<TcpTo>,
     pub tls: Option<Acceptor>,
     /// The last plan before a reload that removed the listener, or changed the clients that it admits. Existing
-    /// connections keep this plan, since the conditions of newer routes are not meant for them.
+    /// connections keep this plan, since newer routes may assume conditions that these connections did not have to
+    /// meet.
     pub last_plan: OnceCell<Rc<Plan>>,
 }
 
@@ -63,7 +64,7 @@ pub(crate) struct TcpTo {
     pub idle: Duration,
 }
 
-/// Input that precedes HTTP and its TLS handshake, or a tunnel.
+/// Input before HTTP and its TLS handshake, or before a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Preface {
     /// A PROXY protocol header.
@@ -75,7 +76,8 @@ pub(crate) enum Preface {
 }
 
 impl Frontend {
-    /// A listener of a configuration with these services. Shares the TLS acceptor of `before` if that is unchanged.
+    /// A listener of a configuration with these services. Shares the TLS acceptor of `before` if the TLS settings are
+    /// unchanged.
     pub(crate) fn new(listener: &Listener, services: &[ServiceId], before: Option<&Self>) -> Self {
         let acceptor = |server: &weir_tls::Server| {
             let before = before.and_then(|before| before.tls.as_ref());
@@ -139,7 +141,7 @@ impl Frontend {
         Network::any_contains(&self.trusted, address)
     }
 
-    /// The first preface of the listener's connections, if they begin with one.
+    /// The first preface of the listener's connections, if they begin with a preface.
     #[inline]
     pub(crate) fn preface(&self) -> Option<Preface> {
         match (self.announced_by.is_empty(), self.passthrough.is_empty()) {

@@ -165,8 +165,8 @@ impl<S: Socket> Client<S> {
         Some(Addresses { source: self.peer?, destination })
     }
 
-    /// Waits for the next request after a complete response. Clears the deadline, since the next wait may be of the
-    /// same kind, but must get its full timeout. The wheel keeps its entry, so clearing costs only a few stores.
+    /// Waits for the next request after a complete response. Clears the deadline: otherwise a next wait of the same
+    /// kind would continue the old timeout. The timer's entry stays in the wheel, so clearing takes only a few stores.
     #[inline]
     pub(crate) fn request_is_over(&mut self) {
         self.phase = Phase::Head { started: false };
@@ -230,7 +230,8 @@ impl<S: Socket> Client<S> {
         }
     }
 
-    /// Bytes of a response that wait for the client: those of its stream, or of the connection.
+    /// Response bytes that wait for the client: those of this stream and those in the connection's buffer. `None`:
+    /// those in the buffer alone.
     #[inline]
     pub(crate) fn pending(&self, stream: Option<StreamNo>) -> usize {
         match stream {
@@ -252,7 +253,7 @@ impl<S: Socket> Client<S> {
         stream.is_some_and(|no| self.h2.as_ref().is_some_and(|h2| h2.yields(no)))
     }
 
-    /// Bytes of responses that the client has taken, from the connection or for this stream. The transfer rates are
+    /// Response bytes that the client has taken, on this stream or (`None`) on the connection. The transfer rates are
     /// derived from this count.
     pub(crate) fn taken(&self, stream: Option<StreamNo>) -> u64 {
         match stream {
@@ -261,7 +262,7 @@ impl<S: Socket> Client<S> {
         }
     }
 
-    /// As [`Self::touch`], and marks the stream of this leg.
+    /// As [`Self::touch`]; also marks the stream of this leg.
     #[inline]
     pub(crate) fn touch_leg(&mut self, leg: Leg, touched: &mut Vec<ClientId>) {
         if let Some(no) = leg.stream {
@@ -311,7 +312,7 @@ impl<S: Socket> Client<S> {
     }
 }
 
-/// The direction from client to upstream.
+/// The state of the direction from client to upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Upward {
     /// The request is complete: further bytes belong to the next one.

@@ -32,8 +32,8 @@ impl<S: Socket> Client<S> {
         self.is_misdirected(host).then_some(Reason::Misdirected)
     }
 
-    /// Whether the connection would have another service or certificate if its server name were this host (RFC 9110
-    /// section 7.4).
+    /// Whether this host, as the client's server name, would have selected another service or certificate for the
+    /// connection (RFC 9110 section 7.4).
     fn is_misdirected(&self, authority: &[u8]) -> bool {
         let (Some(certificate), Some(acceptor)) = (self.named_certificate, &self.frontend.tls) else {
             return false;

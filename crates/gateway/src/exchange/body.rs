@@ -57,7 +57,7 @@ impl Body {
         }
     }
 
-    /// Forwards these trailers, if the body is chunked on both sides.
+    /// Forwards these trailers, if both the sender and the receiver use chunked framing.
     pub(crate) fn pass_trailers(&mut self, trailers: Trailers) {
         if self.chunked {
             self.decoder.keep_trailers();
@@ -79,9 +79,9 @@ impl Body {
         self.passed
     }
 
-    /// Forwards the part of the body in `input[at..]`; may overwrite the bytes before `at`. Stages short runs and
-    /// chunks, after a head if one is staged. Sends long runs without chunk framing immediately, without a copy. `tap`
-    /// receives all data. Errors: invalid framing from the sender.
+    /// Forwards the part of the body in `input[at..]`; may overwrite the bytes before `at`. Stages chunks, and short
+    /// parts of unchunked bodies, after any staged head. Sends long parts of unchunked bodies immediately, without a
+    /// copy. `tap` receives all data. Errors: invalid framing from the sender.
     #[inline(always)]
     pub(crate) fn pass<S: Socket>(
         &mut self,
@@ -153,7 +153,7 @@ impl Body {
         self.decoder.trailers()
     }
 
-    /// Writes those of `trailers` that are to be forwarded.
+    /// Writes the fields of `trailers` that the gateway forwards.
     pub(crate) fn write_trailers(&self, trailers: &[u8], out: &mut Vec<u8>) {
         copy_trailers(trailers, |name| self.trailers.keeps(name), out);
     }
@@ -163,12 +163,13 @@ impl Body {
         self.decode(input, |_, _| ())
     }
 
-    /// The sender's stream ended: completes a body that the close delimits. Errors: any other body is incomplete.
+    /// The sender's stream ended: completes a body that the close delimits. Errors: the body has another framing, so it
+    /// is incomplete.
     pub(crate) fn end(&mut self) -> Result<(), BodyError> {
         self.decoder.end_of_input()
     }
 
-    /// Writes the end of a complete body, with those of the trailers that are to be forwarded.
+    /// Writes the end of a complete body, with the trailers that the gateway forwards.
     pub(crate) fn write_last(&self, trailers: &[u8], out: &mut Vec<u8>) {
         if self.chunked {
             last_chunk_with(|out| self.write_trailers(trailers, out), out);

@@ -40,7 +40,7 @@ impl RequestHalf {
         };
     }
 
-    /// A further attempt sends the request from its start: forwards the rest of the body to it.
+    /// A further attempt sends the request from its start: stops discarding the body, and forwards the remainder.
     pub(crate) fn resume(&mut self) {
         *self = match std::mem::replace(self, Self::Done { passed_on: true }) {
             Self::Forwarding(body) | Self::Discarding(body) => Self::Forwarding(body),

@@ -30,9 +30,9 @@ pub(crate) struct HeldBody {
 /// The part of a body that was sent to a server, stored for another attempt.
 #[derive(Debug, Default)]
 pub(crate) struct SentBody {
-    /// Without framing.
+    /// The body's bytes, without their framing.
     pub bytes: Vec<u8>,
-    /// Its length with framing.
+    /// The length of the sent part, with its framing.
     pub length: usize,
     /// The lines of the trailers, once the body is complete.
     pub trailers: Option<Vec<u8>>,

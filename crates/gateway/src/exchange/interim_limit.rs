@@ -1,4 +1,4 @@
-//! The limit on interim responses (1xx): without it, a server could send any number before the final one.
+//! The limit on interim responses (1xx): without it, a server could send any number before the final response.
 
 use crate::config::InterimLimits;
 

@@ -52,7 +52,7 @@ pub(crate) struct Exchange {
     pub authenticates_connection: bool,
     /// The client asked to switch protocols.
     pub asks_upgrade: bool,
-    /// The `Sec-WebSocket-Accept` for a client of HTTP/1.1, if its WebSocket leads to a server of HTTP/2.
+    /// The `Sec-WebSocket-Accept` for an HTTP/1.1 client whose WebSocket goes to an HTTP/2 server.
     pub accept: Option<Box<Accept>>,
     /// The client accepts trailers in the response.
     pub accepts_trailers: bool,
@@ -68,7 +68,7 @@ pub(crate) struct Exchange {
     pub head: Option<Box<HeldHead>>,
     /// The part of the body that was sent to a server, while the request may be sent again.
     pub sent_body: Option<Box<SentBody>>,
-    /// A server may process the request twice, so the gateway may send it again after bytes of it were sent.
+    /// The request may be processed twice, so the gateway may send it again even after a server received bytes of it.
     pub is_repeatable: bool,
     pub times: Times,
     /// The timer; `None` before the first deadline.
@@ -81,7 +81,7 @@ pub(crate) struct Exchange {
     pub server_moved: bool,
     /// Method and target for the log.
     pub line: RequestLine,
-    /// The configuration at the exchange's start, and the index of its route there.
+    /// The configuration at the exchange's start, and the index of the request's route in it.
     pub plan: Rc<Plan>,
     pub route: usize,
     pub service: ServiceId,
@@ -89,7 +89,7 @@ pub(crate) struct Exchange {
     pub limits: Limits,
     /// The hash of the request property by which load balancing selects the server.
     pub key: u64,
-    /// The number of other servers to try if this one cannot be reached or responds with an error.
+    /// The number of other servers to try if the first one cannot be reached or responds with an error.
     pub others: u8,
     /// The servers whose responses further attempts replaced, the most recent first.
     pub asked: [Option<ServerId>; 2],
@@ -128,7 +128,7 @@ pub(crate) enum Stage {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attempt {
     pub upstream: UpstreamId,
-    /// Its stream, if the server speaks HTTP/2.
+    /// The stream on this connection, if the server speaks HTTP/2.
     pub stream: Option<StreamNo>,
     /// The connection has served other requests: its server may close it at any moment.
     pub reused: bool,
@@ -143,7 +143,7 @@ pub(crate) struct Leg {
 }
 
 impl Leg {
-    /// The framing of the received bytes of a request that is sent to servers with the framing `declared`. A stream's
+    /// The framing in which a request's body arrives, if servers receive it with the framing `declared`. A stream's
     /// bytes arrive without their DATA frames.
     pub(crate) fn framing(self, declared: Framing) -> Framing {
         match (self.stream, declared) {
@@ -172,7 +172,7 @@ impl Exchange {
         self.attempt.and_then(|attempt| attempt.stream)
     }
 
-    /// The request's host, from the stored head or the log entry; empty without them.
+    /// The request's host, from the stored head or the log entry; empty if neither exists.
     pub(crate) fn host(&self) -> Cow<'_, str> {
         match &self.head {
             Some(head) => head.host(),
@@ -180,13 +180,14 @@ impl Exchange {
         }
     }
 
-    /// The policy of its route.
+    /// The policy of the request's route.
     #[inline]
     pub(crate) fn policy(&self) -> &Policy {
         self.plan.policy_of(self.route)
     }
 
-    /// The server has switched protocols, and one side is a stream: all further bytes pass in both directions.
+    /// The server has switched protocols, and at least one side is an HTTP/2 stream: forwards all further bytes, in
+    /// both directions.
     pub(crate) fn become_tunnel(&mut self) {
         let bytes = || Body::new(Framing::UntilClose, false, &self.limits);
         let response = ResponseHalf::Forwarding { body: bytes(), upstream_persists: false };

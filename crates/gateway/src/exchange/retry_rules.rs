@@ -1,12 +1,12 @@
-//! The rules for sending a request again: on a new connection, or to another server. `worker/retries.rs` carries them out,
+//! The rules for sending a request again: on a new connection, or to another server. `worker/retries.rs` applies them,
 //! within the budget of `upstream/retry_budget.rs`.
 
 use super::Exchange;
 
 impl Exchange {
-    /// Whether to send the request again after a close without a response. Only on a reused connection, which the
-    /// server may have closed before it read the request; and only if the request may be processed twice, since the
-    /// server may have done so before the close.
+    /// Whether to send the request again after the server closed the connection without a response. The connection must
+    /// be a reused one, which the server may have closed before it read the request. The request must allow repetition,
+    /// since the server may already have processed it.
     pub(super) fn can_retry(&self) -> bool {
         // A further attempt by HTTP/2 may get a reused connection, too, so only the first attempt may be repeated.
         self.attempt.is_some_and(|attempt| attempt.reused && (attempt.stream.is_none() || self.retries == 0))
@@ -15,7 +15,7 @@ impl Exchange {
             && self.is_kept()
     }
 
-    /// Whether to send a request again that its server has not processed (RFC 9113 section 8.7).
+    /// Whether to send a request again that its server left unprocessed (RFC 9113 section 8.7).
     pub(super) fn can_go_elsewhere(&self) -> bool {
         self.times.first_byte.is_none() && self.is_kept() && self.retries < MOST_UNPROCESSED
     }

@@ -1,11 +1,11 @@
-//! The timer of an exchange: the nearest of its current wait's timeout and its limits.
+//! The timer of an exchange, set to the nearest deadline: that of the current wait or of a limit.
 
 use super::{Exchange, RequestHalf, Stage};
 use crate::deadlines::{BodyProgress, Cause, Limit, ServerWait, Wait};
 use std::time::Instant;
 use weir_reactor::{Key, Timer, Wheel};
 
-/// A timer and the deadlines of the waits that it covers. It fires earlier if a limit is nearer.
+/// A timer and the deadlines of the waits that it covers. The timer fires earlier if a limit is nearer.
 #[derive(Debug, Default)]
 pub(crate) struct ExchangeTimer {
     pub timer: Timer<Cause>,
@@ -49,7 +49,7 @@ impl Exchange {
         Some((self.times.head.checked_add(within)?, Limit::ExchangeTotal))
     }
 
-    /// Sets its timer, or clears it.
+    /// Sets the exchange's timer; `None` clears it.
     pub(crate) fn set_timer(&mut self, at: Option<(Instant, Cause)>, wheel: &mut Wheel, key: Key) {
         match (at, &mut self.timer) {
             (Some((at, cause)), timer) => timer.get_or_insert_default().timer.set(at, cause, wheel, key),
@@ -58,7 +58,7 @@ impl Exchange {
         }
     }
 
-    /// Removes its timer from the wheel.
+    /// Removes the exchange's timer from the wheel.
     #[inline]
     pub(crate) fn cancel_timer(&mut self, wheel: &mut Wheel) {
         if let Some(mut timer) = self.timer.take() {
@@ -79,8 +79,8 @@ impl Exchange {
         }
     }
 
-    /// Whether the client should send more of the body: it awaits no `100 Continue`, and the server still takes the
-    /// body.
+    /// Whether the client should send more of the body: the client awaits no `100 Continue`, and the server still takes
+    /// the body.
     fn wants_body(&self) -> bool {
         let is_refused = !self.response.is_awaiting() && self.status >= 300;
         let is_forwarding = matches!(self.request, RequestHalf::Forwarding(_));

@@ -9,8 +9,8 @@ use weir_http::{Field, FieldName, Method, Span};
 use weir_http1::{Framing, RequestHead, ResponseHead, TargetForm, Version, authenticates_connection};
 use weir_http2::Head;
 
-/// Turns `head` into `request`, whose spans point into the head's bytes. `ended`: it has no body. Swaps the storage of
-/// fields.
+/// Turns `head` into `request`, whose spans point into the head's bytes. `ended`: the request has no body. Swaps the
+/// storage of fields.
 pub(crate) fn adopt(head: &mut Head, ended: bool, request: &mut RequestHead) {
     let bytes = &head.bytes;
     let authenticates = |field: &Field| {
@@ -79,8 +79,8 @@ fn adopt_websocket(head: &mut Head, request: &mut RequestHead) {
     });
 }
 
-/// Turns `head` into `response`, whose spans point into the head's bytes. `ended`: it has no body. Swaps the storage of
-/// fields. Appends a reason phrase to the bytes, since some HTTP/1.1 clients insist on one.
+/// Turns `head` into `response`, whose spans point into the head's bytes. `ended`: the response has no body. Swaps the
+/// storage of fields. Appends a reason phrase to the bytes, since some HTTP/1.1 clients insist on one.
 pub(crate) fn adopt_response(head: &mut Head, ended: bool, response: &mut ResponseHead) {
     let declared = match (ended, head.content_length) {
         (_, Some(length)) => Framing::Length(length),

@@ -12,8 +12,8 @@ pub(super) struct LastOutput {
 }
 
 impl H2 {
-    /// Takes whether streams without an exchange have made progress. Other streams use the deadlines of their
-    /// exchanges.
+    /// Whether streams without an exchange have made progress since the last call. Other streams use the deadlines of
+    /// their exchanges.
     pub(crate) fn take_last_output_moved(&mut self) -> bool {
         std::mem::take(&mut self.last_output_moved)
     }
@@ -43,7 +43,7 @@ impl H2 {
         &mut all[index].deadlines
     }
 
-    /// Resets the streams without an exchange, whose output the client does not read; returns their number.
+    /// Resets all streams without an exchange, since the client does not read their output; returns their number.
     pub(crate) fn abort_last_output(&mut self) -> usize {
         let all: Vec<_> = self.without_exchange().map(|stream| stream.no).collect();
         for no in &all {

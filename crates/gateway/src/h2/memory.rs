@@ -45,9 +45,9 @@ mod tests {
     const CONNECTIONS: usize = 1000;
     const STREAMS: u32 = 100;
 
-    /// The maximum number of bytes for an idle connection, with [`Client`], before its first request; for one after its
-    /// first request, with a browser's entries in the table; and for each of [`STREAMS`] requests in flight, with the
-    /// spare room of the lists.
+    /// The maximum sizes in bytes: of an idle connection, with its [`Client`], before its first request; of an idle
+    /// connection after its first request, with a browser's entries in the header table; and of each of [`STREAMS`]
+    /// requests in flight, with the unused capacity of the lists.
     const IDLE: usize = 1024;
     const USED: usize = 2064;
     const STREAM: usize = 256;

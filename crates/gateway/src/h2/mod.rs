@@ -1,4 +1,5 @@
-//! An HTTP/2 connection, of a client or to a server: its streams, and the bytes between them and exchanges.
+//! An HTTP/2 connection, of a client or to a server: its streams, and the transfer of bytes between streams and
+//! exchanges.
 
 mod blocked;
 mod deferred;
@@ -96,8 +97,8 @@ impl H2 {
         }
     }
 
-    /// Replenishes the budgets for the time since the last call: they limit a rate, not the frames in a connection's
-    /// lifetime.
+    /// Replenishes the budgets for the time since the last call: they limit the rate of frames, not their number in a
+    /// connection's lifetime.
     #[inline]
     pub(crate) fn elapse(&mut self, now: Instant) {
         let since = self.forgiven.get_or_insert(now);
@@ -108,7 +109,7 @@ impl H2 {
         }
     }
 
-    /// Takes the number of parts of bodies that had to wait for a window.
+    /// Returns and resets the number of body parts that had to wait for a window.
     pub(crate) fn take_window_waits(&mut self) -> u64 {
         std::mem::take(&mut self.window_waits)
     }
@@ -127,7 +128,7 @@ impl H2 {
         Some(no)
     }
 
-    /// Adds the stream of a client's request. `ended`: it has no body; `is_grpc`: it is a gRPC call.
+    /// Adds the stream of a client's request. `ended`: the request has no body; `is_grpc`: the request is a gRPC call.
     pub(crate) fn begin(&mut self, no: StreamNo, ended: bool, is_grpc: bool) {
         self.add(Stream { is_grpc, ..Stream::new(no, ended) });
     }
@@ -266,8 +267,8 @@ impl H2 {
         }
     }
 
-    /// The exchange of a stream is over. A stream with a complete response ends once its output has been sent; others
-    /// are reset.
+    /// The exchange of a stream is over. A stream with a complete response ends once its output has been sent; other
+    /// streams are reset.
     pub(crate) fn exchange_is_over(&mut self, no: StreamNo, code: ErrorCode) {
         let Some(index) = self.index(no) else { return };
         let stream = &mut self.streams[index];
@@ -283,7 +284,7 @@ impl H2 {
     }
 
     /// The response on a stream to a server is complete: releases the stream, and drops the remainder of an unfinished
-    /// request. If only the server's END_STREAM is missing, the stream stays until then.
+    /// request. If only the server's END_STREAM is missing, the stream stays until END_STREAM arrives.
     pub(crate) fn response_is_over(&mut self, no: StreamNo) {
         let awaits_end = self.connection.awaits_end(no);
         match self.get_mut(no) {

@@ -33,7 +33,7 @@ impl H2 {
         }
     }
 
-    /// Sends a part of a body, and stores the bytes that exceed the windows or the connection's buffer. `end`: it is
+    /// Sends a part of a body, and stores the bytes that exceed the windows or the connection's buffer. `end`: this is
     /// the last part.
     pub(crate) fn push<S: Socket>(
         &mut self,
@@ -97,8 +97,8 @@ impl H2 {
         };
     }
 
-    /// Sends stored output, each stream in its turn, as much as the windows and the connection allow. Returns whether
-    /// any stream has sent output.
+    /// Sends as much stored output as the windows and the connection allow, from each stream in its turn. Returns
+    /// whether any stream has sent output.
     pub(crate) fn flush<S: Socket>(&mut self, transport: &mut Transport<S>, wire: &mut Wire) -> bool {
         match self.by_priority && self.waiting > 1 {
             true => self.flush_by_priority(transport, wire),
@@ -132,7 +132,7 @@ impl H2 {
         has_sent
     }
 
-    /// Sends a stream's output for one turn; returns whether there was any.
+    /// Sends a stream's output for one turn; returns whether the stream had any.
     pub(super) fn take_turn(&mut self, index: usize, out: &mut Vec<u8>) -> bool {
         let stream = &mut self.streams[index];
         if stream.out.is_empty() {
@@ -170,8 +170,8 @@ impl H2 {
     }
 
     /// Frees the slot of a stream whose exchange is over and whose output has been sent. If only the peer's END_STREAM
-    /// is missing, the stream stays until then: clients fail on a reset while they are sending it, and servers count
-    /// resets.
+    /// is missing, the stream stays until END_STREAM arrives: clients fail if a reset reaches them while they are
+    /// sending END_STREAM, and servers count resets.
     pub(super) fn release_if_sent(&mut self, index: usize) {
         let stream = &self.streams[index];
         let is_sent = stream.exchange.is_none() && stream.end == End::Sent;

@@ -12,11 +12,12 @@ pub(crate) struct Stream {
     /// The exchange; `None` before it begins, and after it is over.
     pub exchange: Option<ExchangeId>,
     /// Received bytes of the request's body that no server's connection has taken. The client gets credit for them once
-    /// one does. Parts of responses are forwarded immediately instead.
+    /// a server's connection takes them. Response bytes are not held: the gateway forwards them immediately.
     pub held: Vec<u8>,
     /// The number of bytes at the start of `held` for which the client has already received credit.
     pub credited: usize,
-    /// Bytes of a response's DATA for which the server receives credit once the client has read some of its output.
+    /// Bytes of a response's DATA for which the server receives credit once the client has read some of its pending
+    /// output.
     pub owed: u32,
     /// The client has sent the whole request.
     pub ended: bool,

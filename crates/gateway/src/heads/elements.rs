@@ -13,7 +13,8 @@ pub(crate) struct Hop<'a> {
 }
 
 /// The request's `Forwarded` lines with their hops, in order, after the last line that is not a complete list. A client
-/// may open a quote that a proxy's element closes, so such a line and those before it cannot be trusted.
+/// may open a quote that a proxy's element closes, so neither an incomplete list nor the lines before it can be
+/// trusted.
 pub(super) fn lines<'a>(head: &'a RequestHead, buf: &'a [u8]) -> Vec<(&'a [u8], Vec<Hop<'a>>)> {
     let fields = head.fields.iter().rev().filter(|field| field.known == FieldName::Forwarded);
     let values = fields.map(|field| field.value.of(buf));

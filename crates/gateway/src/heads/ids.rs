@@ -5,7 +5,8 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hasher as _};
 use weir_http1::RequestHead;
 
-/// A generator of request IDs. They are unique, not secret: one half identifies the worker, and the other is a counter.
+/// A generator of request IDs. The IDs are unique, not secret: one half identifies the worker, and the other is a
+/// counter.
 #[derive(Debug)]
 pub(crate) struct Ids {
     worker: u64,

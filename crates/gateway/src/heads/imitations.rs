@@ -1,13 +1,15 @@
-//! Spoofed fields: names that servers may mistake for the gateway's, in every spelling that they treat alike.
+//! Spoofed fields: names that servers may mistake for the names of the gateway's own fields, in every spelling that
+//! servers treat as equal.
 //!
 //! CGI turns names into variables, with `_` for `-` (RFC 3875 section 4.1.18), and so do WSGI, Rack, PSGI and FastCGI.
-//! Some servers replace every character that a variable cannot have; PHP also replaces `.`. Names are therefore
-//! compared after folding.
+//! Some servers replace every character that a variable cannot have; PHP also replaces `.`. The gateway therefore
+//! compares names after replacing all these characters by the same one (folding).
 
 use weir_http::FieldName;
 
-/// Whether servers may mistake a client's field of this name for the gateway's. Trusted proxies in front (`is_trusted`)
-/// may send such fields, but only in the usual spelling, since they may forward other spellings from their clients.
+/// Whether servers may mistake a client's field of this name for one of the gateway's own fields. Trusted proxies in
+/// front (`is_trusted`) may send such fields, but only in the usual spelling, since they may forward other spellings
+/// from their clients.
 #[inline]
 pub(crate) fn is_imitation(name: &[u8], is_trusted: bool) -> bool {
     // Most names resemble no known one.
@@ -15,7 +17,8 @@ pub(crate) fn is_imitation(name: &[u8], is_trusted: bool) -> bool {
     !known.is_empty() && is_among(name, known) && !(is_trusted && is_usual(name))
 }
 
-/// Whether servers that turn names into variables read this one as a field that the protocol or the gateway acts on.
+/// Whether servers that turn names into variables mistake this name for that of a field that the protocol or the
+/// gateway acts on.
 #[cold]
 pub(super) fn is_known_when_folded(name: &[u8]) -> bool {
     let folded: Vec<u8> = name.iter().map(|byte| folded(*byte)).collect();

@@ -17,7 +17,7 @@ pub(crate) enum MaxForwards {
 }
 
 impl MaxForwards {
-    /// The limit for a request whose head was parsed from `buf`. It applies to OPTIONS and TRACE alone.
+    /// The limit for a request whose head was parsed from `buf`. The limit applies to OPTIONS and TRACE alone.
     #[inline]
     pub(crate) fn of(head: &RequestHead, buf: &[u8]) -> Self {
         match head.method {

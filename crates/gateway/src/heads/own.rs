@@ -146,7 +146,7 @@ impl<'a> Own<'a> {
 /// The maximum length of a gRPC status message before its encoding, as a body may be long.
 const MESSAGE: usize = 1024;
 
-/// The body of an error response: the reason, and the setting that would change it, if there is one.
+/// The body of an error response: the reason and, if there is one, the setting that would prevent the error.
 pub(crate) fn in_words(status: u16, reason: &Reason) -> String {
     let hint = reason.hint().map_or(String::new(), |hint| format!("; {hint}"));
     format!("{status} {}: {}{hint}\n", phrase(status), reason.as_str())

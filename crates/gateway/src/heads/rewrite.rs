@@ -49,7 +49,7 @@ pub(crate) struct RequestEdits<'a> {
     pub scheme: Scheme,
     /// Whether the gateway has buffered the body, which makes `Expect` pointless.
     pub was_buffered: bool,
-    /// Whether trailers are forwarded, and with them the `Trailer` field that announces them.
+    /// Whether to forward trailers, and the `Trailer` field that announces them.
     pub announces_trailers: bool,
     /// The gateway's name in `Via`.
     pub via: Option<&'a str>,
@@ -344,8 +344,8 @@ pub(crate) fn response(
     out.end();
 }
 
-/// Whether a response field is not forwarded: the length, which follows from the framing, and proxy authentication,
-/// which concerns the next hop, the gateway (RFC 9110 section 11.7).
+/// Whether to drop a response field: `Content-Length`, which the gateway writes from the framing, and the fields of
+/// proxy authentication, which are only for the gateway as the next hop (RFC 9110 section 11.7).
 #[inline]
 pub(super) fn is_for_this_hop(name: FieldName) -> bool {
     matches!(
@@ -377,7 +377,7 @@ fn keep_in_request(buf: &[u8], field: &Field, by: Replaced, is_trusted: bool) ->
         FieldName::MaxForwards => by.max_forwards,
         // Credentials for the gateway, which requests none; servers must not receive them (RFC 9110 section 11.7.2).
         FieldName::ProxyAuthorization => true,
-        // Requests do not need the field, and CGI programs would read it from `HTTP_PROXY` as the address of their
+        // Servers do not need `Proxy`, and CGI programs would read its value from `HTTP_PROXY` as the address of their
         // proxy.
         FieldName::Proxy => true,
         FieldName::Other => is_imitation(field.name.of(buf), is_trusted),
@@ -386,14 +386,14 @@ fn keep_in_request(buf: &[u8], field: &Field, by: Replaced, is_trusted: bool) ->
     !(replaced || field.hop_by_hop)
 }
 
-/// Whether to drop a field for the underscore in its name. If such fields pass, drops only those that servers may take
-/// for a known field; [`is_imitation`] checks the others.
+/// Whether to drop a field for the underscore in its name. If the listener passes fields with underscores, drops only
+/// those that servers may take for a known field; [`is_imitation`] checks the others.
 #[cold]
 fn drops_underscore(buf: &[u8], field: &Field, underscores: Underscores) -> bool {
     underscores != Underscores::Pass || is_known_when_folded(field.name.of(buf))
 }
 
-/// Appends `Via` with the received version, if the configuration sets the gateway's name there (RFC 9110 section
+/// Appends `Via` with the received version, if the configuration sets the gateway's name for it (RFC 9110 section
 /// 7.6.3).
 #[inline]
 pub(super) fn via(name: Option<&str>, received: Version, edits: Option<&Edits>, out: &mut Vec<u8>) {

@@ -11,7 +11,7 @@ pub(crate) struct Cookie<'a> {
 }
 
 impl Cookie<'_> {
-    /// Appends its field line.
+    /// Appends the cookie's `Set-Cookie` line.
     pub(super) fn write(self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"Set-Cookie: ");
         out.extend_from_slice(self.name);

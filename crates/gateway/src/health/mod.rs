@@ -103,8 +103,9 @@ impl Checker {
         (self.report)(health);
     }
 
-    /// Adopts another configuration. Checks of unchanged servers continue, even in progress: otherwise frequent changes
-    /// of other servers would restart a check before it ends. A server without a check counts as up.
+    /// Adopts another configuration. Checks of unchanged servers continue, including those in progress: otherwise every
+    /// change of another server would restart them, and frequent changes would keep them from ending. A server without
+    /// a check counts as up.
     fn adopt(&mut self, snapshot: &Snapshot) {
         let now = self.reactor.now();
         let mut before: BTreeMap<_, Vec<(u32, Check)>> = BTreeMap::new();

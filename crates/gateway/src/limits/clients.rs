@@ -11,7 +11,7 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionLimiter(Shards<HashMap<ClientKey, u32>>);
 
-/// Counts one connection of a client until it is dropped.
+/// Counts one connection of a client until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Permit {
     limiter: Arc<ConnectionLimiter>,

@@ -5,8 +5,8 @@ use crate::config::Fault;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// The descriptors that all workers share. Only opening and closing a connection updates the counts, not a request on
-/// an open connection.
+/// The descriptors that all workers share. Opening or closing a connection updates the counts; a request on an open
+/// connection does not.
 #[derive(Debug)]
 pub(crate) struct Descriptors {
     /// The open-file limit of the process.
@@ -53,7 +53,7 @@ pub(crate) struct Open {
 }
 
 // A worker that frees a descriptor checks `is_wanted` afterwards; a worker that needs one sets `is_wanted` before it
-// checks again. With sequential consistency, at least one of them observes the other.
+// checks again. With sequential consistency, at least one of the two workers observes the other's update.
 impl Descriptors {
     /// `limit`: the process's open-file limit; `others`: descriptors in use for everything but connections.
     pub(crate) fn new(limit: usize, others: usize) -> Self {
@@ -156,7 +156,7 @@ impl Descriptors {
         self.is_wanted.store(true, Ordering::SeqCst);
     }
 
-    /// Whether listeners wait for a descriptor; then the caller must wake them. Call it after freeing one.
+    /// Whether listeners wait for a descriptor. If so, the caller must wake them. Call this after freeing a descriptor.
     #[inline]
     pub(crate) fn is_wanted(&self) -> bool {
         self.is_wanted.load(Ordering::SeqCst) && self.is_wanted.swap(false, Ordering::SeqCst)

@@ -21,7 +21,7 @@ pub(crate) struct Rate {
     networks: Networks,
 }
 
-/// The buckets of networks, for clients beyond the [`MOST`] with buckets of their own. Several networks may share a
+/// The buckets of networks, for clients beyond the [`MOST`] that have individual buckets. Several networks may share a
 /// bucket.
 #[derive(Debug, Default)]
 struct Networks {
@@ -74,8 +74,8 @@ impl Rate {
         if empty_for.is_zero() { Ok(full_at) } else { Err(empty_for) }
     }
 
-    /// Takes a token from the client's network, since the table of clients is full. An evicted client returns with a
-    /// full bucket, so without this limit clients that take turns would have none.
+    /// Takes a token from the client's network, since the table of clients is full. A client evicted from the table
+    /// would return with a full bucket, so evictions would let clients that take turns evade the limit.
     #[cold]
     fn take_of_network(&self, origin: ClientKey, now: Instant) -> Result<(), Duration> {
         let Networks { full_at, key } = &self.networks;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The limit of one server, which all workers share. It is updated when a connection opens or closes, or a request
+/// The limit of one server, which all workers share. Its state changes when a connection opens or closes, or a request
 /// waits for one, but not when a request takes an idle connection.
 #[derive(Debug)]
 pub(crate) struct Slots {
@@ -15,12 +15,12 @@ pub(crate) struct Slots {
     wanted_by: Mutex<Vec<usize>>,
 }
 
-/// The right to one connection, until it is dropped.
+/// The right to one connection, until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Slot(Arc<Slots>);
 
-// A worker that frees a slot checks `wanted_by` afterwards; a worker that needs one enters itself before it checks for
-// a free slot. With sequential consistency, at least one of them observes the other.
+// A worker that frees a slot checks `wanted_by` afterwards; a worker that needs one adds itself there before it checks
+// for a free slot. With sequential consistency, at least one of the two workers observes the other's update.
 impl Slots {
     pub(crate) fn new(most: usize) -> Self {
         Self {
@@ -53,7 +53,7 @@ impl Slots {
         Some(Slot(Arc::clone(self)))
     }
 
-    /// Enters a worker whose requests wait; returns whether it was not entered yet.
+    /// Adds a worker whose requests wait; returns whether the worker was not waiting yet.
     pub(crate) fn want(&self, worker: usize) -> bool {
         let mut wanted_by = self.wanted_by();
         let is_news = !wanted_by.contains(&worker);

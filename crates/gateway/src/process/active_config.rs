@@ -25,7 +25,7 @@ struct State {
     snapshot: Arc<Snapshot>,
     limits: Arc<SharedLimits>,
     /// Snapshots that a worker or one of its exchanges may still use. Kept here so that no worker is the last owner:
-    /// freeing a whole configuration would block it too long.
+    /// freeing a whole configuration would block a worker too long.
     retired: Vec<Retired>,
     /// The health check thread; `None` until a snapshot has health checks.
     health: Option<Sender<Arc<Snapshot>>>,
@@ -64,7 +64,7 @@ impl ActiveConfig {
     }
 
     /// Activates the snapshot that `change` derives from the current one, with the same routes, services and servers;
-    /// `None` changes nothing. The state of limits stays.
+    /// if `change` returns `None`, nothing changes. Keeps the state of the limits.
     pub(crate) fn change(&self, change: impl FnOnce(&Snapshot) -> Option<Snapshot>) {
         let mut state = self.state();
         if let Some(next) = change(&state.snapshot) {
@@ -73,8 +73,8 @@ impl ActiveConfig {
         }
     }
 
-    /// Activates the configuration that `make` derives from the current one. It inherits the state of the servers'
-    /// limits. `sockets` are each worker's sockets of new listeners.
+    /// Activates the configuration that `make` derives from the current one. The new configuration inherits the state
+    /// of the servers' limits. `sockets` are each worker's sockets of new listeners.
     pub(crate) fn replace(&self, make: impl FnOnce(&Snapshot) -> Arc<Snapshot>, sockets: Shares) {
         let mut state = self.state();
         let next = make(&state.snapshot);
@@ -96,7 +96,7 @@ impl ActiveConfig {
         self.activate(&mut state, Arc::new(next), limits, Vec::new());
     }
 
-    /// Frees the snapshots that no worker uses any longer. Returns whether some remain.
+    /// Frees the snapshots that no worker uses. Returns whether some remain.
     pub(crate) fn free_retired(&self) -> bool {
         let mut state = self.state();
         let is_free = |retired: &mut Retired| Arc::strong_count(&retired.snapshot) == 1;

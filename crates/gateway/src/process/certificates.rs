@@ -1,4 +1,4 @@
-//! Changes of certificates at run time, by the reload thread, so that no reload overtakes a change.
+//! Changes of certificates at run time. The reload thread makes them, so that no reload overtakes a change.
 
 use super::endpoints::Refusal;
 use super::reload::Reloader;

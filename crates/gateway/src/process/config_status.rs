@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_tls::{RevocationList, Staple};
 
-/// The reload and clock threads write it, and the admin threads read it.
+/// The status that threads share: the reload and clock threads write it, and the admin threads read it.
 #[derive(Debug)]
 pub(crate) struct ConfigStatus {
     current: Mutex<Current>,
@@ -29,7 +29,7 @@ pub(crate) struct Current {
     pub staples: Arc<[Staple]>,
     /// The files of ticket secrets.
     pub secrets: Arc<[Arc<SecretsFile>]>,
-    /// The time of its activation, in seconds since 1970.
+    /// The time at which the configuration became active, in seconds since 1970.
     pub since: u64,
 }
 

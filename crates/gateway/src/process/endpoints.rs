@@ -1,5 +1,5 @@
-//! Changes of a service's servers at run time, by the reload thread: it owns the document, and no reload overtakes a
-//! change.
+//! Changes of a service's servers at run time. The reload thread makes them, since it owns the document, so no reload
+//! overtakes a change.
 
 use super::reload::Reloader;
 use super::reports::confirm;

@@ -5,11 +5,11 @@ use super::sockets::{Given, systemd};
 use super::upgrade::{OldProcess, Received, State};
 use crate::config::{EndpointLists, Overrides, SetCertificates};
 
-/// Everything that a process inherits. It binds addresses without an inherited socket itself.
+/// Everything that a process inherits. The process itself binds the addresses for which it inherits no socket.
 #[derive(Debug, Default)]
 pub struct Inherited {
     pub(super) sockets: Vec<Given>,
-    /// The process that this one replaces.
+    /// The old process, which this process replaces.
     pub(super) old: Option<OldProcess>,
     /// The servers set at run time in the old process.
     pub(super) endpoints: EndpointLists,
@@ -35,7 +35,7 @@ impl Inherited {
         }
     }
 
-    /// Returns a function that reports to the old process the reason why this one will not replace it.
+    /// Returns a function that reports to the old process the reason why this process will not replace it.
     pub fn teller(&self) -> impl Fn(&str) + use<> {
         let old = self.old.clone();
         move |why| {

@@ -23,8 +23,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 use weir_reactor::mailbox;
 
-/// Reads and checks the configuration again. Takes certificates from the active configuration, its argument, if their
-/// files are unchanged. Errors: the faults, one per line, worded as at startup.
+/// Reads and checks the configuration again. The argument is the active configuration, whose certificates are reused if
+/// their files are unchanged. Errors: the faults, one per line, worded as at startup.
 pub type Again = Box<dyn Fn(&Checked) -> Result<Checked, String> + Send>;
 
 /// A request, and the sender for its outcome. One thread handles all requests in order, so an upgrade and a reload
@@ -63,7 +63,7 @@ pub(crate) struct Reloader {
     pub journal: Journal,
 }
 
-/// Starts the thread, which handles requests until the process exits. Errors: it cannot be started.
+/// Starts the thread, which handles requests until the process exits. Errors: the thread cannot be started.
 pub(crate) fn start(reloader: Reloader) -> io::Result<Sender<Ask>> {
     let (sender, asks) = channel();
     let seen = Debounce::new(reloader.checked.on_disk());
@@ -310,13 +310,13 @@ impl Reloader {
     }
 }
 
-/// The interval of checks. A change takes effect when two checks in a row find it. Reading a hundred files takes a
-/// millisecond.
+/// The interval between checks of the files. A change takes effect when two checks in a row find it. Reading a hundred
+/// files takes a millisecond.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// The interval between attempts after a refused reload, in case the fault was not in the files.
 const AGAIN: Duration = Duration::from_secs(5);
 
-/// The maximum number of attempts to read files that do not change meanwhile. An operator who is still writing reloads
-/// again afterwards.
+/// The maximum number of attempts to read the files without a change in the meantime. An operator who is still writing
+/// files will reload again.
 const TRIES: usize = 3;

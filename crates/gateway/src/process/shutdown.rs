@@ -24,8 +24,8 @@ impl Shutdown {
 }
 
 impl Part<'_> {
-    /// Whether all workers have drained. `is_drained` returns whether this one has; it is not called again once it has
-    /// returned true.
+    /// Whether all workers have drained. `is_drained` returns whether this worker has drained; it is not called again
+    /// once it has returned true.
     pub(crate) fn is_over(&mut self, is_drained: impl FnOnce() -> bool) -> bool {
         if !self.is_drained && is_drained() {
             self.count();

@@ -2,7 +2,7 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Closed at first, then either open or given up permanently.
+/// A barrier: closed at first, then either open or given up permanently.
 #[derive(Debug, Default)]
 pub(crate) struct StartBarrier {
     state: Mutex<State>,
@@ -25,7 +25,7 @@ enum Phase {
 }
 
 impl StartBarrier {
-    /// Waits until the barrier opens; returns false if it is given up.
+    /// Waits until the barrier opens; returns false if the barrier is given up.
     pub(crate) fn pass(&self) -> bool {
         let mut state = self.lock();
         state.waiting += 1;
@@ -34,7 +34,7 @@ impl StartBarrier {
         state.unwrap_or_else(PoisonError::into_inner).phase == Phase::Open
     }
 
-    /// Waits until `count` threads wait at the barrier; returns false if it is given up.
+    /// Waits until `count` threads wait at the barrier; returns false if the barrier is given up.
     pub(crate) fn await_all(&self, count: usize) -> bool {
         let waits = |state: &mut State| state.phase == Phase::Closed && state.waiting < count;
         let state = self.changed.wait_while(self.lock(), waits);

@@ -11,9 +11,9 @@ use weir_transport::Place;
 
 /// The state for the last step of a start.
 pub(crate) struct Startup {
-    /// The process that this one replaces.
+    /// The old process, which this process replaces.
     pub old: Option<OldProcess>,
-    /// The numbers of the old process's sockets that this one does not need.
+    /// The numbers of the old process's sockets that this process does not need.
     pub left: Vec<usize>,
     pub upgrades: Arc<Upgrades>,
     /// The admin addresses, each with the name of its table.

@@ -7,7 +7,8 @@ use crate::upstream::{Service, Upstream};
 use crate::worker::Core;
 use weir_reactor::Net;
 
-/// An exchange with both of its connections. Only the worker creates a `Flow`, and only while all three exist.
+/// An exchange with both of its connections. Only the worker creates a `Flow`, and only while the exchange and both
+/// connections exist.
 #[derive(Debug)]
 pub(crate) struct Flow<'a, N: Net> {
     pub exchange: &'a mut Exchange,

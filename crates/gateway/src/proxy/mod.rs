@@ -1,6 +1,5 @@
-//! Forwards a request and its response between two connections: decides, and moves bytes. The worker dials, pools and
-//! removes the connections.
-//! The PROXY protocol is in `worker/preface.rs`.
+//! Forwards a request and its response between two connections: makes the decisions, and moves the bytes. The worker
+//! dials, pools and removes the connections. The PROXY protocol is in `worker/preface.rs`.
 
 mod flow;
 mod send;

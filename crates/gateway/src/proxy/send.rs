@@ -17,7 +17,7 @@ use weir_http2::{Part, Scheme, StreamNo};
 use weir_reactor::{Net, Socket};
 use weir_transport::{Transport, Wire};
 
-/// Stages the head of a request, and the part of its body that was sent before, for a server's connection.
+/// Stages, for a server's connection, the head of a request and the part of its body that an earlier attempt sent.
 pub(crate) fn send_request<N: Net>(
     exchange: &mut Exchange,
     held: &HeldHead,
@@ -175,8 +175,8 @@ impl<N: Net> Flow<'_, N> {
         Ok(Taken { bytes, is_complete })
     }
 
-    /// Ends a request's body whose bytes do not mark the end, with these trailer lines. Returns whether the request's
-    /// copy is due. Errors: the body is incomplete.
+    /// Ends a request's body, with these trailer lines, if the framing does not mark the end. Returns whether the
+    /// request's copy is due. Errors: the body is incomplete.
     pub(crate) fn end_body(mut self, trailers: &[u8]) -> Result<bool, Reason> {
         let Self { exchange, upstream, core, .. } = &mut self;
         let stream = exchange.upstream_stream();
@@ -246,7 +246,7 @@ pub(super) struct ToStream<'a, S> {
 }
 
 impl<S: Socket> ToStream<'_, S> {
-    /// Ends the stream after a complete body, with those of the trailers that are to be forwarded.
+    /// Ends the stream after a complete body, with the trailers that the gateway forwards.
     pub(super) fn finish(self, body: &Body, trailers: &[u8], wire: &mut Wire) {
         let mut lines = Vec::new();
         body.write_trailers(trailers, &mut lines);
@@ -283,8 +283,8 @@ pub(crate) fn upgrade(head: &RequestHead, buf: &[u8]) -> Option<Span> {
     head.upgrade.filter(|protocols| head.framing.is_empty() && !names_h2c(protocols.of(buf)))
 }
 
-/// Whether a list of protocols, with or without versions, includes cleartext HTTP/2: the server may choose any of the
-/// list.
+/// Whether a list of protocols, with or without versions, includes cleartext HTTP/2: the server may choose any protocol
+/// in the list.
 fn names_h2c(protocols: &[u8]) -> bool {
     protocols.split(|byte| *byte == b',').any(|protocol| {
         let name = protocol.split(|byte| *byte == b'/').next().unwrap_or_default();

@@ -109,8 +109,8 @@ impl<N: Net> Flow<'_, N> {
         }
     }
 
-    /// Forwards the head of a response on a server's stream that was decoded last; `bytes` are its lines. `end`: no
-    /// body follows.
+    /// Forwards the response head that was decoded last, from a server's stream; `bytes` are its lines. `end`: no body
+    /// follows.
     pub(crate) fn take_stream_head(&mut self, bytes: &[u8], end: bool) -> Next {
         self.response_begins(true);
         if let (true, Some(call)) = (end, &mut self.exchange.grpc) {
@@ -146,8 +146,8 @@ impl<N: Net> Flow<'_, N> {
         self.response_taken(b"", end, trailers)
     }
 
-    /// Records the first bytes of a response. They rule out another attempt, unless another server may replace the
-    /// response.
+    /// Records the first bytes of a response. These bytes rule out another attempt, unless another server may replace
+    /// the response.
     #[inline(always)]
     fn response_begins(&mut self, has_input: bool) {
         if !has_input {

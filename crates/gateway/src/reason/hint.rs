@@ -4,7 +4,7 @@ use super::Reason;
 use weir_http1::{BodyError, HeadError, RequestError, ResponseError};
 
 impl Reason {
-    /// The setting that would have prevented this end, in words; `None`: there is none.
+    /// The setting that would have prevented this end, as text; `None` if there is no such setting.
     pub(crate) fn hint(&self) -> Option<String> {
         let set = match self {
             Self::BadRequest(_, Some(rule)) => {

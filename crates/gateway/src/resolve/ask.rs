@@ -41,7 +41,7 @@ impl Resolver {
         }
     }
 
-    /// Finds the addresses of a name within [`WITHIN`]. Errors: the reason why it found none.
+    /// Finds the addresses of a name within [`WITHIN`]. Errors: the reason why the lookup found none.
     pub(crate) fn find(&self, name: &str) -> impl Future<Output = Result<Found, String>> + Send + 'static {
         let (name, files, servers) = (name.to_owned(), Arc::clone(&self.files), self.servers.clone());
         let knows_more = self.configured.addresses.is_empty();

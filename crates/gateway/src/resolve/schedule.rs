@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// The names, with the time of each one's next lookup.
+/// The names, each with the time of its next lookup.
 #[derive(Debug)]
 pub(crate) struct Schedule {
     names: BTreeMap<String, Entry>,

@@ -232,8 +232,9 @@ pub(crate) fn is_ambiguous(
     Reading::all_of(sent).any(|reading| is_another(reading) || is_below_host(reading))
 }
 
-/// The path after a leading `//host`. Some servers read it as a host, like browsers and Node.js in a reference (WHATWG
-/// URL Standard).
+/// The path after a leading `//host`, `/` if nothing follows; `None` if the path has no two slashes or backslashes at its
+/// start. Some servers parse the first segment as a host, as browsers and Node.js do in a relative reference (WHATWG URL
+/// Standard).
 fn below_host(path: &[u8]) -> Option<&[u8]> {
     let is_slash = |byte: &u8| b"/\\".contains(byte);
     let host = path.iter().position(|byte| !is_slash(byte)).filter(|slashes| *slashes > 1)?;

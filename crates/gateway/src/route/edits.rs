@@ -16,7 +16,7 @@ pub(crate) struct Edits {
 }
 
 impl Edits {
-    /// Appends the changes of `other`, which apply after these.
+    /// Appends the changes of `other`, which apply after the existing ones.
     pub(crate) fn extend(&mut self, other: Self) {
         self.add.retain(|(name, _)| !other.drops_name(name));
         self.remove.extend(other.remove);
@@ -33,8 +33,8 @@ impl Edits {
         !self.remove.is_empty() && self.drops_name(field.name.of(buf))
     }
 
-    /// Whether this field is dropped because its name, or one that servers may read as the same, is in the list. So a
-    /// client cannot add a second value to a field that the route sets.
+    /// Whether this field is dropped because its name, or one that servers may read as the same, is in the list of
+    /// fields to drop. So a client cannot add a second value to a field that the route sets.
     pub(crate) fn drops_spelling(&self, buf: &[u8], field: &Field) -> bool {
         !self.remove.is_empty() && self.remove.iter().any(|removed| reads_as(field.name.of(buf), removed))
     }
@@ -65,7 +65,7 @@ impl Edits {
         self.write_if(|name| !name.eq_ignore_ascii_case(b"host"), values, out);
     }
 
-    /// The host that the changes set, if they do.
+    /// The host that the changes set, if they set one.
     pub(crate) fn host(&self, values: &Values<'_>) -> Option<Vec<u8>> {
         let (_, value) = self.add.iter().find(|(name, _)| name.eq_ignore_ascii_case(b"host"))?;
         let mut host = Vec::new();
@@ -89,7 +89,7 @@ impl Edits {
 pub(crate) struct PathEdit {
     /// The prefix to remove, without a trailing slash.
     pub strip: Box<[u8]>,
-    /// The prefix to put in its place, without a trailing slash.
+    /// The prefix that replaces `strip`, without a trailing slash.
     pub add: Box<[u8]>,
 }
 

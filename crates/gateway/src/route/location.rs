@@ -100,8 +100,8 @@ fn form(to: &Template) -> Option<Form> {
     let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
         && scheme.chars().all(|char| char.is_ascii_alphanumeric() || "+-.".contains(char));
     let mut host = text.strip_prefix("://").filter(|_| is_scheme)?;
-    // Before the path, a template may contain only fixed text and the request's host, and nothing else that a client
-    // controls.
+    // Before the path, a template may contain only fixed text and the request's host: the client must control nothing
+    // else there.
     while !host.contains(['/', '?', '#', '\\']) {
         match parts.next() {
             None | Some(Part::Variable(Variable::Path | Variable::Target)) => break,

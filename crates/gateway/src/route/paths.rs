@@ -4,8 +4,8 @@
 use super::pattern::{End, PathPattern, Segment};
 use std::collections::HashMap;
 
-/// Routes by path. The deepest match wins. At each depth, a literal segment takes precedence over the start of a
-/// segment (the longest first), a start over `{id}`, and an exact path over a prefix.
+/// Routes by path. The deepest match wins. At each depth, a literal segment takes precedence over a segment prefix
+/// (`/a*`, the longest first), a segment prefix over `{id}`, and an exact path over one with `/*`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Paths {
     root: Node,

@@ -1,9 +1,9 @@
 //! Division of one route's requests among several services.
 
-/// The shares of a route. Each uses its own route in the snapshot, which no other request takes.
+/// The shares of a route. Each share uses its own route in the snapshot, which no other request takes.
 #[derive(Clone, Debug)]
 pub(crate) struct Split {
-    /// The cookie that keeps a client on its share; `None`: each request gets a share anew.
+    /// The cookie that keeps a client on its share; `None`: each request is assigned to a share separately.
     pub cookie: Option<Box<[u8]>>,
     /// In the order of the configuration. The sum of the weights is positive, and fits into 32 bits.
     pub shares: Box<[Share]>,
@@ -18,7 +18,7 @@ pub(crate) struct Share {
     pub weight: u32,
     /// The index of the share's route.
     pub route: usize,
-    /// As `route`, for clients without the cookie: its responses set the cookie.
+    /// As `route`, but for clients without the cookie: responses on this route set the cookie.
     pub first: usize,
     /// As `first`, for clients that use TLS: the cookie is `Secure`.
     pub first_with_tls: usize,
@@ -45,8 +45,8 @@ impl Split {
     }
 }
 
-/// The point after `point`, from multiples of the golden ratio. They are evenly spread: a share of a hundredth gets one
-/// point in every run of about a hundred, not just on average.
+/// The point after `point`. Points are multiples of the golden ratio, which are evenly spread: a share of a hundredth
+/// gets one point in every run of about a hundred, not just on average.
 pub(crate) fn next_point(point: u32) -> u32 {
     point.wrapping_add(0x9e37_79b9)
 }

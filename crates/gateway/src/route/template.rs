@@ -57,7 +57,7 @@ pub(crate) struct Values<'a> {
     pub certificate: Option<&'a ClientCertificate>,
     /// All certificates that the client presented, leaf first.
     pub chain: &'a [CertificateDer<'static>],
-    /// Empty without `tracing`, and on a redirect.
+    /// The request's ID; empty without `tracing`, and on a redirect.
     pub request_id: &'a [u8],
     pub traceparent: &'a [u8],
 }

@@ -1,4 +1,4 @@
-//! The age of a server connection, and its limits of use.
+//! The age of a server connection, and the limits on its use.
 
 use super::mix;
 use crate::config::document::Pool;

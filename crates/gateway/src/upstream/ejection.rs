@@ -40,8 +40,8 @@ struct Window {
     uncounted: u64,
 }
 
-/// Whether the server's number of responses includes the failure. It does not for a failure before a failover, in a tunnel
-/// or of a mirrored request.
+/// Whether the server's number of responses includes the failure. The number excludes failures before a failover, in a
+/// tunnel, and of mirrored requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counted {
     Yes,
@@ -94,7 +94,7 @@ impl Ejection {
     }
 
     /// Counts a failure in the window. Returns the share of failures in percent, or 0 below the minimum number of
-    /// requests. Successes cost nothing extra, since the server counts all responses.
+    /// requests. Successes need no count of their own, since the server counts all responses.
     fn note_share(&mut self, now: Instant, eject: &Eject, counted: Counted, responses: u64) -> u64 {
         let is_counted = counted == Counted::Yes;
         let window =
@@ -131,8 +131,8 @@ impl Ejection {
         }
     }
 
-    /// The server's share of the requests: `full`, or less during a slow return (*slow start* in nginx, HAProxy and Envoy).
-    /// There it grows from a tenth to the whole over `slow_return`.
+    /// The server's share of the requests: `full`, unless the server is in a slow return (*slow start* in nginx,
+    /// HAProxy and Envoy). During a slow return, the share grows from a tenth of `full` to `full` over `slow_return`.
     pub(crate) fn share(&mut self, full: u64, now: Instant, slow_return: Duration) -> u64 {
         let EjectionState::Returning { since } = self.state else { return full };
         let gone = now.saturating_duration_since(since);

@@ -36,7 +36,7 @@ pub(crate) struct Upstream<S> {
     pub used_for: Use,
     /// The streams, in [`Use::Streams`].
     pub h2: Option<Box<H2>>,
-    /// Requests that wait for the SETTINGS of an HTTP/2 server. Some may have ended.
+    /// Requests that wait for the SETTINGS of an HTTP/2 server. Some of these requests may have ended.
     pub awaiting: Vec<ExchangeId>,
     /// Whether new requests may open streams.
     pub intake: Intake,
@@ -44,7 +44,7 @@ pub(crate) struct Upstream<S> {
     pub held: Vec<u8>,
     /// The parse state of `held`.
     pub part: Part,
-    /// The last read filled its buffer, so the socket may have more bytes.
+    /// The last read filled the input buffer, so the socket may have more bytes.
     pub may_have_more: bool,
     /// The server has closed its sending side.
     pub ended: bool,
@@ -110,7 +110,7 @@ impl<S> Upstream<S> {
         self.awaiting.is_empty() && self.h2.as_ref().is_none_or(|h2| h2.is_idle())
     }
 
-    /// As [`Self::touch`], and marks the stream, if there is one.
+    /// As [`Self::touch`]; also marks the stream, if there is one.
     #[inline]
     pub(crate) fn touch_leg(
         &mut self,
@@ -149,8 +149,8 @@ impl<S> Upstream<S> {
 }
 
 impl<S: Socket> Upstream<S> {
-    /// Bytes of a request that wait for the server: those of its stream, or of the connection. Bytes of other streams
-    /// in the connection's buffer do not count, since the stream does not learn when they are sent.
+    /// Request bytes that wait for the server, on this stream or (`None`) on the connection. For a stream, bytes in the
+    /// connection's buffer do not count, since the stream does not learn when they are sent.
     #[inline]
     pub(crate) fn pending(&self, stream: Option<StreamNo>) -> usize {
         match stream {

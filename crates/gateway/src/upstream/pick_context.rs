@@ -17,8 +17,8 @@ pub(crate) struct PickContext {
     pub sticky: Option<u64>,
     /// The server of a failed attempt, chosen again only if no other is left.
     pub avoid: Option<ServerId>,
-    /// Servers whose error response led to a retry. If there are several servers, the choice excludes these and all
-    /// ejected ones.
+    /// Servers whose error response led to a retry. If there are any, the choice excludes them and all ejected servers,
+    /// unless the service has only one server.
     pub asked: [Option<ServerId>; 2],
 }
 

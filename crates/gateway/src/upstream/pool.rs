@@ -6,7 +6,7 @@ use super::Upstream;
 use crate::keys::{OfUpstream, Store, UpstreamId};
 use weir_reactor::Socket;
 
-/// An intrusive list of connections, so that any of them can be removed in constant time.
+/// An intrusive list of connections, so that each can be removed in constant time.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     newest: Option<UpstreamId>,

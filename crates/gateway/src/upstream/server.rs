@@ -20,11 +20,11 @@ pub(crate) struct Server {
     pub tls: Option<(Connector, PeerName)>,
     /// The idle connections to the server.
     pub pool: Pool,
-    /// The connections to the server that carry streams.
+    /// The HTTP/2 connections to the server.
     pub multiplexed: Vec<UpstreamId>,
     /// The stream limit that the server sent last.
     pub allowed_streams: Option<usize>,
-    /// A connection takes another stream. Updated only if the server has a connection limit.
+    /// At least one connection can take another stream. Updated only if the server has a connection limit.
     pub has_free_stream: bool,
     /// Requests in flight, and tunnels.
     pub in_flight: usize,
@@ -90,7 +90,7 @@ impl Server {
         self.settle();
     }
 
-    /// Applies an override. If it reopens the server, the share grows slowly, as after an ejection.
+    /// Applies an override. If the override reopens the server, its share grows slowly, as after an ejection.
     pub(crate) fn apply_override(&mut self, set: Override, now: Instant) {
         let had_none = self.is_withheld();
         self.set = set;
@@ -196,8 +196,8 @@ impl Server {
         self.ejection.succeeded();
     }
 
-    /// Records a connection for a listener with `tcp`. It counts as a success, since the server sends no HTTP
-    /// responses.
+    /// Records a connection for a listener with `tcp`. The connection counts as a success, since the server sends no
+    /// HTTP responses.
     pub(crate) fn connected(&mut self) {
         self.connected += 1;
         self.succeeded();

@@ -23,7 +23,7 @@ pub(crate) struct Service {
 
 impl Service {
     /// A service and its servers, with their connection `slots`. Servers of `before` with the same settings keep their
-    /// connections; the others are returned, for the caller to close.
+    /// connections; the other servers are returned, for the caller to close their connections.
     pub(crate) fn new(
         config: &Arc<config::Service>,
         slots: &[Option<Arc<Slots>>],

@@ -17,8 +17,8 @@ impl<N: Net> Worker<N> {
     /// Accepts queued connections, at most `budget`.
     pub(super) fn accept(&mut self, index: u32, budget: usize) {
         for nth in 0..budget {
-            // The poller reported the first connection alone, so only that one justifies evictions. A drain accepts
-            // all.
+            // The poller reports only that at least one connection is queued, so only the first one justifies
+            // evictions. A drain accepts all queued connections.
             let descriptor = match self.frontends.is_draining(index) {
                 true => Some(self.peers.descriptors.forced(Kind::Client)),
                 false if nth == 0 => self.place_for_client(index),

@@ -56,7 +56,7 @@ impl Adoption {
     }
 }
 
-/// The services of a snapshot without a predecessor, in its order.
+/// The services of a snapshot without a predecessor, in the snapshot's order.
 pub(super) fn services_of(
     snapshot: &Snapshot,
     limits: &SharedLimits,
@@ -83,10 +83,10 @@ struct Replaced {
 }
 
 impl<N: Net> Worker<N> {
-    /// Applies another configuration, and accepts from `sockets`, those of its new listeners. Idle connections to
-    /// removed servers close; others finish their work. Removed listeners drain, together with their clients; so do the
-    /// clients of listeners that now admit others. Other client connections keep the listener settings with which they
-    /// were accepted.
+    /// Applies another configuration, and accepts from `sockets`, the sockets of its new listeners. Closes idle
+    /// connections to removed servers; busy ones finish their work first. Removed listeners and their clients drain,
+    /// and so do the clients of listeners that now admit other clients. All other client connections keep the listener
+    /// settings with which they were accepted.
     pub(super) fn adopt(&mut self, adoption: &Adoption, sockets: Vec<(ListenerId, N::Listener)>) {
         let delta = adoption.delta(&self.core.plan.snapshot);
         let Replaced { services, changed, gone, mut stranded } = self.replace_services(adoption, &delta);

@@ -1,5 +1,5 @@
-//! Requests that wait for the SETTINGS of an HTTP/2 server: one for a tunnel, since the server may not support it, or
-//! one whose body is too long to store for another attempt, since the server may refuse its stream.
+//! Requests that wait for the SETTINGS of an HTTP/2 server: tunnel requests, since the server may not support tunnels,
+//! and requests whose body may be too long to store for another attempt, since the server may refuse their stream.
 
 use super::Worker;
 use crate::exchange::{Exchange, SentBody, Stage};
@@ -50,8 +50,8 @@ impl<N: Net> Worker<N> {
         connection.map(|connection| std::mem::take(&mut connection.awaiting)).unwrap_or_default()
     }
 
-    /// A connection has ended before its SETTINGS: sends the requests that wait for them to another server, if there is
-    /// one, or ends each with its `reason`.
+    /// A connection has ended before its SETTINGS: sends the waiting requests to another server if their retry limit
+    /// allows, else ends each request with its `reason`.
     pub(super) fn end_awaiting(&mut self, connection: UpstreamId, reason: impl Fn(ExchangeId) -> Reason) {
         let Some(server) = self.upstreams.present(connection).map(|connection| connection.server) else {
             return;
@@ -73,8 +73,9 @@ impl<N: Net> Worker<N> {
 }
 
 /// Whether a request with this framing must wait for a server's SETTINGS. A request for a tunnel waits until the server
-/// has announced support. One with a body that may be too long to store waits for the stream limit, unless an earlier
-/// connection has shown it, or the connection has no stream yet: hardly any server allows none.
+/// has announced support. A request whose body may be too long to store waits for the stream limit. It need not wait if
+/// an earlier connection has shown the limit, or if the connection has no stream yet: nearly every server allows at
+/// least one.
 pub(super) fn must_wait(exchange: &Exchange, framing: Framing, h2: &H2, server: &Server) -> bool {
     if exchange.asks_upgrade {
         return h2.takes_tunnels() != Some(true);

@@ -15,11 +15,11 @@ use weir_http2::{ErrorCode, Event, PREFACE, StreamNo};
 use weir_reactor::Net;
 
 /// The maximum number of requests that one connection begins in a turn. Each may dial a server while other clients
-/// wait, and even a few requests per read make its cost negligible.
+/// wait, and even a few requests per read make the cost of a read negligible.
 const REQUESTS_PER_TURN: usize = 16;
 
-/// The events of a connection in one turn, such as small DATA frames. A turn also ends with [`Event::Pause`]; then the
-/// connection's next turn comes a millisecond later.
+/// The maximum number of events, such as small DATA frames, that a connection's turn processes. A turn also ends with
+/// [`Event::Pause`]; then the connection's next turn comes a millisecond later.
 const EVENTS_PER_TURN: usize = 128;
 
 /// A window with room again counts as this number of events: its stream sends output, and reads more of its response.
@@ -39,7 +39,7 @@ struct Data {
 
 impl<N: Net> Worker<N> {
     /// Whether the first bytes of a cleartext connection, which do not begin an HTTP/1.1 request, are the HTTP/2
-    /// preface or its start. After a whole preface, the bytes held for the client are frames.
+    /// preface or its start. Once the preface is complete, the connection's further bytes are frames.
     #[cold]
     pub(super) fn may_be_h2(&mut self, id: ClientId, input: &[u8]) -> bool {
         let Some(client) = self.clients.get_mut(id) else { return false };
@@ -219,7 +219,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Forwards the held part of a request's body, as much as possible now, and its end.
+    /// Forwards as much as possible of the held part of a request's body and, after all of it, the body's end.
     pub(super) fn pass_held(&mut self, leg: Leg) {
         let Some(no) = leg.stream else { return };
         let Some(stream) = self.h2_of(leg.client).and_then(|h2| h2.get_mut(no)) else { return };
@@ -250,8 +250,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Puts bytes of a request's body back before those that a stream holds, and forwards as much as possible. The
-    /// client has already received credit for them.
+    /// Forwards as much as possible of `body`, and puts the remainder back, before the bytes that the stream holds. The
+    /// client has already received flow-control credit for the bytes in `body`.
     pub(super) fn hold_again(&mut self, leg: Leg, mut body: Vec<u8>) {
         let mut taken = 0;
         while taken < body.len() && self.exchange_of(leg).is_some() {
@@ -356,7 +356,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The client has read some of its responses: continues those that had filled its buffers.
+    /// The client has read some of its responses: continues the responses that had filled its buffers.
     pub(super) fn responses_moved(&mut self, id: ClientId) {
         let Some(h2) = self.h2_of(id) else { return };
         h2.touch_all();
@@ -368,7 +368,7 @@ impl<N: Net> Worker<N> {
             let Some(client) = self.clients.get_mut(id) else { return };
             let has_unsent = client.transport.pending() > 0;
             // The client may be reading bytes of any stream, and opens windows after it has read them. So a stream that
-            // waits for its turn counts as moving. A stream stalls only if nothing but its own window is missing.
+            // waits for its turn counts as moving. A stream stalls only if it waits for nothing but its own window.
             let has_moved = has_unsent || !client.h2.as_mut().is_some_and(|h2| h2.waits_for_window(no));
             self.client_has_read(exchange, has_moved);
         }

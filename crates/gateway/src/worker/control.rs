@@ -197,7 +197,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// Starts a drain, or advances it to its next state. The worker leaves the listeners in `taken` to another process
-    /// immediately. It accepts the queued connections of the others before it closes them.
+    /// immediately. Before it closes the other listeners, it accepts their queued connections.
     fn drain(&mut self, why: Why, taken: Option<&[ListenerId]>) {
         let timeouts = &self.core.plan.policy().timeouts;
         let Some(next) = self.core.drain.next(why, self.core.net.now(), timeouts) else { return };

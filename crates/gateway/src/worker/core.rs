@@ -32,7 +32,7 @@ pub(crate) struct Core<N> {
     pub response: ResponseHead,
     /// The stream's head that was decoded last.
     pub streamed: weir_http2::Head,
-    /// Room for field lines, empty between uses.
+    /// A buffer for field lines, empty between uses.
     pub lines: Vec<u8>,
     /// Heads whose storage is reused.
     #[expect(clippy::vec_box, reason = "exchanges hold them boxed")]
@@ -58,11 +58,12 @@ pub(crate) struct Core<N> {
     pub knows_all: bool,
     /// Memory is short: the connections of all workers have reached `limits.memory`.
     pub is_short: bool,
-    /// Counts requests that may be mirrored. The hash of the count decides whether a request is mirrored.
+    /// The number of requests that were eligible for mirroring. The hash of each request's number decides whether the
+    /// request is mirrored.
     pub drawn: u64,
     /// The split point of the last request that a route divided among services.
     pub split_point: u32,
-    /// Bytes of incomplete heads, counted again at each parse.
+    /// Bytes of incomplete heads; each parse of a head counts all its bytes again.
     pub in_vain: u64,
 }
 
@@ -116,9 +117,9 @@ impl<N: Net> Core<N> {
     }
 
     /// Receives more of a head whose first part is in `held`. If the head is worth parsing now, or the stream has
-    /// ended, the returned input buffer contains all of the head after the headroom. Otherwise `held` contains it, and
-    /// the buffer only the headroom. A head that arrives byte by byte is thus neither copied nor parsed again for each
-    /// byte.
+    /// ended, the returned input buffer contains all of the head after the headroom. Otherwise `held` contains the head
+    /// so far, and the buffer only the headroom. A head that arrives byte by byte is thus neither copied nor parsed
+    /// again for each byte.
     #[cold]
     pub(crate) fn receive_more<S: Socket>(
         &mut self,
@@ -220,6 +221,6 @@ impl<N: Net> Core<N> {
 const SPARE_HEADS: usize = 64;
 const SPARE_HEAD: usize = 4 * 1024;
 
-/// Space before the input for a rewritten head that is longer than the received one. The gateway then sends head and
-/// first body bytes in one write, without moving the body.
+/// Space before the input for a rewritten head that is longer than the received one. With this space, the gateway sends
+/// head and first body bytes in one write, without moving the body.
 pub(crate) const HEADROOM: usize = 256;

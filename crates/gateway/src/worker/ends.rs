@@ -65,7 +65,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Ends a client's exchange early or, if it has none, its connection.
+    /// Ends a client's exchange early or, without an exchange, the client's connection.
     pub(crate) fn end(&mut self, id: ClientId, reason: Reason) {
         match self.clients.get(id).and_then(Client::exchange) {
             Some(exchange) => self.end_exchange(exchange, reason),
@@ -75,7 +75,8 @@ impl<N: Net> Worker<N> {
 
     /// Ends an exchange early: logs and counts it, and sends the gateway's own response if none is in progress. The
     /// server's connection closes or, for HTTP/2, the gateway resets the stream. The client's connection persists if
-    /// the client receives a response for a reason that concerns the server alone; without a response it is cut.
+    /// the client receives a response for a reason that concerns the server alone; without a response, the gateway cuts
+    /// the connection.
     pub(super) fn end_exchange(&mut self, id: ExchangeId, reason: Reason) {
         self.note_end_of_exchange(id, &reason);
         let responded = self.respond_to_exchange(id, &reason);
@@ -118,8 +119,8 @@ impl<N: Net> Worker<N> {
         self.cut(client_id);
     }
 
-    /// Ends the response to a gRPC call whose deadline has passed with the status for that: the client would take a
-    /// reset for an internal error.
+    /// The deadline of a gRPC call has passed: ends the response with the status for an expired deadline, since the
+    /// client would take a reset for an internal error.
     #[cold]
     fn end_call(&mut self, id: ExchangeId) {
         let Some(exchange) = self.exchanges.get(id).filter(|exchange| exchange.grpc.is_some()) else {
@@ -269,8 +270,8 @@ impl<N: Net> Worker<N> {
             (Phase::Closing, _) => {}
             (phase, fault @ Fault::Tls(_)) => {
                 let plain_http = matches!(fault, Fault::Tls(TlsError::NotTls { .. }));
-                // The alert must not be lost to a reset; and a client that spoke cleartext
-                // cannot read an alert, so respond in cleartext.
+                // A reset must not destroy the alert. A client that spoke cleartext cannot read an alert, so respond to
+                // it in cleartext.
                 client.transport.give_up_tls();
                 if let Phase::Tunnel(tunnel) = phase {
                     return self.end_tunnel(tunnel, Reason::ClientTls(fault));
@@ -320,9 +321,9 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Removes an unfinished exchange, and closes its server connection or resets its stream. If the request is
-    /// incomplete, the connection ends with a reset, since a clean close would hide that. It also does if the client
-    /// has closed its side, as the server could take a FIN for a half-close.
+    /// Removes an unfinished exchange, and closes its server connection or resets its stream. The connection ends with
+    /// a reset in two cases: if the request is incomplete, since a clean close would hide the truncation, and if the
+    /// client has closed its side, since the server could take our FIN for a half-close.
     pub(super) fn take_exchange(&mut self, id: ExchangeId) {
         let Some(mut exchange) = self.exchanges.take(id) else { return };
         let mut has_given_up = false;

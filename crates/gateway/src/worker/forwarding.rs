@@ -25,7 +25,8 @@ enum Refused {
 }
 
 impl<N: Net> Worker<N> {
-    /// Sends a request to a server, or queues it if no connection is free. `has_waited`: it was the first in the queue.
+    /// Sends a request to a server, or queues it if no connection is free. `has_waited`: the request was the first in
+    /// the queue.
     #[inline]
     pub(super) fn start(&mut self, id: ExchangeId, has_waited: bool) {
         match self.first_attempt(id, has_waited) {

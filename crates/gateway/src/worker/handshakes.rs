@@ -120,8 +120,8 @@ impl Handshakes {
 }
 
 impl<N: Net> Worker<N> {
-    /// Queues the next step of a client's handshake or preface. The gateway does not read from the client before its
-    /// turn.
+    /// Queues the next step of a client's handshake or preface. The gateway does not read from the client before the
+    /// client's turn.
     pub(super) fn queue_handshake(&mut self, id: ClientId) {
         let now = self.core.net.now();
         if let Some(client) = self.clients.get_mut(id) {
@@ -130,9 +130,9 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Takes handshake steps within the budget, alternating between servers and clients. The poller reports the events
-    /// of servers again that have to wait. A turn that has already taken long continues for another quarter of its
-    /// duration: such turns are few per second, so the budget alone would let too few handshakes pass.
+    /// Takes handshake steps within the budget, alternating between servers and clients. Servers that have to wait need
+    /// no queue: the poller reports their events again. A turn that has already taken long continues for another
+    /// quarter of its duration: long turns are few per second, so the budget alone would let too few handshakes pass.
     pub(super) fn take_handshakes(&mut self) {
         let mut dialling = std::mem::take(&mut self.dialling);
         let before = self.core.wire.flights();
@@ -152,8 +152,8 @@ impl<N: Net> Worker<N> {
                         self.upstream_ready(id, *ready, EventSource::Queue);
                     }
                 }
-                // Input that completes no message uses up no budget: new clients come first for the second half, so
-                // that they do not starve.
+                // Partial messages use up attempts but no budget. So new clients come first in the second half of the
+                // attempts: otherwise clients that send such messages could starve them.
                 None => match self.handshakes.take(nth % looks < looks / 2, &self.clients) {
                     Some((id, since)) => self.step(id, since),
                     None => break,
@@ -166,9 +166,10 @@ impl<N: Net> Worker<N> {
     }
 
     /// Starts the handshake or preface of an accepted client; returns whether the client may continue. Beyond the
-    /// maximum of unfinished handshakes, one client is closed. If most wait for their turn, handshakes arrive faster
-    /// than the gateway can take them: it closes the new client, whose handshake would delay the others. Otherwise it
-    /// closes the longest-awaited client, as the least likely one to continue.
+    /// maximum of unfinished handshakes, the gateway closes one client. If most handshakes wait for their turn, they
+    /// arrive faster than the gateway can process them, so it closes the new client, whose handshake would delay the
+    /// others. Otherwise it closes the client that has been silent longest, since that client is the least likely to
+    /// continue.
     pub(super) fn begin_handshake(&mut self, id: ClientId) -> bool {
         let Some(client) = self.clients.get_mut(id).filter(|client| client.is_in_handshake()) else {
             return true;
@@ -194,9 +195,9 @@ impl<N: Net> Worker<N> {
         set.unwrap_or(Limits::HANDSHAKES.min(clients / 2)).div_ceil(self.peers.all.len().max(1)).max(1)
     }
 
-    /// Takes a client's next step. `since`: the step is the first one, and has waited since then. After half of the
-    /// handshake timeout the gateway gives up, since the other half may be too short for the remaining handshake, and
-    /// the work would be wasted.
+    /// Takes a client's next step. `since`: for a first step, the time since which it has waited. If it has waited for
+    /// more than half of the handshake timeout, the gateway gives up: the remaining time may be too short for the
+    /// handshake, and the work would be wasted.
     fn step(&mut self, id: ClientId, since: Option<Instant>) {
         let limit = self.core.plan.policy().timeouts.handshake;
         if since.is_some_and(|since| self.core.net.now().saturating_duration_since(since) > limit / 2) {
@@ -241,8 +242,8 @@ fn is_awaited<S: Socket>((id, number): (ClientId, u32), clients: &Store<OfClient
     client.is_some_and(|client| client.handshake == Handshake::Awaited(number) && client.is_in_handshake())
 }
 
-/// Attempts per step of the budget: one for a server, one for a client. Input that completes no message uses up no
-/// budget, but takes some time.
+/// The maximum number of attempts per step in the budget: one for a server, one for a client. Without this limit, input
+/// that completes no message would take time but use up no budget.
 const LOOKS_PER_STEP: u32 = 2;
 
 /// The number of stale entries to tolerate, so that short lists are not scanned.

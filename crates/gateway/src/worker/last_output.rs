@@ -38,7 +38,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Resets the streams whose last output the client does not read; returns `false` if there are none.
+    /// Resets the streams whose last output the client does not read; returns `false` if there is no such stream.
     pub(super) fn abort_last_output(&mut self, id: ClientId) -> bool {
         let aborted = self.h2_of(id).map_or(0, H2::abort_last_output);
         for _ in 0..aborted {

@@ -61,7 +61,8 @@ impl<N: Net> Peers<N> {
 }
 
 impl<N: Net> Worker<N> {
-    /// Asks the other workers for idle connections to the servers of this service, since requests to it wait here.
+    /// Asks the other workers for idle connections to the servers of this service, since this worker has requests
+    /// waiting for it.
     #[cold]
     pub(super) fn want(&mut self, service: ServiceId) {
         if self.peers.all.len() < 2 {
@@ -80,7 +81,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Withdraws [`Self::want`] once no request to this service waits here.
+    /// Withdraws [`Self::want`] once no request to this service waits at this worker.
     #[cold]
     pub(super) fn want_no_more(&mut self, service: ServiceId) {
         let Some(service) = self.services.get(service).filter(|service| service.waiting.is_empty()) else {
@@ -100,8 +101,8 @@ impl<N: Net> Worker<N> {
             slots.serve(to);
             self.hand_over(idle.id, to);
         } else if let Some(server) = self.servers.get(id) {
-            // An HTTP/2 connection stays with its worker, but closes to free its slot for the other worker: an idle one
-            // now, or one of several after its last response.
+            // HTTP/2 connections stay with their worker, so one closes to free its slot for the other worker: an idle
+            // one immediately or, if there are several busy ones, one of them after its last response.
             let idle = |id: &&UpstreamId| self.upstreams.get(**id).is_some_and(Upstream::is_idle);
             let spare = server.multiplexed.iter().find(idle).or(server.multiplexed.get(1)).copied();
             if let Some(spare) = spare {
@@ -110,7 +111,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Pools a connection from another worker, or hands it to a third worker if no request waits for it here.
+    /// Pools a connection from another worker, or hands it to a third worker if no request at this worker waits for it.
     pub(super) fn take_over(&mut self, handed: Handed<N::Socket>) {
         let Some(server) = self.server_with(handed.slot.slots()) else { return };
         let Handed { transport, slot, life, descriptor, idle_until } = handed;

@@ -49,7 +49,7 @@ impl Leaving {
 
 impl<N: Net> Worker<N> {
     /// Gives each listener its settings in the adopted configuration, drains the removed listeners, and accepts from
-    /// `sockets`, those of the new ones. `last`: the previous plan.
+    /// `sockets`, the sockets of the new listeners. `last`: the previous plan.
     pub(super) fn replace_listeners(
         &mut self,
         adoption: &Adoption,
@@ -94,8 +94,8 @@ impl<N: Net> Worker<N> {
         self.drain_clients_of(&left, last);
     }
 
-    /// Stops accepting from all listeners, for a drain of the worker. It leaves the listeners in `taken` to another
-    /// process immediately, with their queues. It accepts the queued connections of the others before it closes them.
+    /// Drains all listeners. Closes the listeners in `taken` immediately, since another process accepts from their
+    /// queues. Closes the others once the worker has accepted their queued connections.
     pub(super) fn leave_listeners(&mut self, taken: &[ListenerId]) {
         for index in self.frontends.indexes() {
             match self.frontends.of(index) {
@@ -122,7 +122,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Closes a listener, which keeps its counts.
+    /// Closes a listener, but keeps its counts.
     pub(super) fn close_listener(&mut self, index: u32) {
         let frontend = self.frontends.close(index, &self.core.net);
         self.count_tickets(frontend);
@@ -159,8 +159,8 @@ impl<N: Net> Worker<N> {
         begins
     }
 
-    /// Drains the current clients of these listeners. They keep the plan `last`, and their drain takes as long as that
-    /// of a process that an upgrade replaces.
+    /// Drains the current clients of these listeners. The clients keep the plan `last`, and get as much time as the
+    /// clients of a process that an upgrade replaces.
     fn drain_clients_of(&mut self, left: &[ListenerId], last: &Rc<Plan>) {
         if left.is_empty() {
             return;

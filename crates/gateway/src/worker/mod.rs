@@ -177,7 +177,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// One turn. Server connections come first, so that no request takes a pooled connection that the server has just
-    /// closed; then clients after their handshakes; then handshakes, within the budget; then timers; then new
+    /// closed; then clients whose handshakes are complete; then handshakes, within the budget; then timers; then new
     /// connections.
     pub(crate) fn turn(&mut self, events: &Events) {
         self.core.turn += 1;

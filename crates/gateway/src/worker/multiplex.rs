@@ -53,8 +53,8 @@ impl<N: Net> Worker<N> {
         Ok(Attempt { upstream, stream: None, reused: is_used })
     }
 
-    /// Closes the idle connections to a server that have reached their maximum age or number of requests: new ones may
-    /// need their slots.
+    /// Closes the idle connections to a server that have reached their maximum age or number of requests: new
+    /// connections may need their slots.
     fn close_used_up(&mut self, id: ServerId) {
         let Some(server) = self.servers.get(id) else { return };
         let (pool, now) = (server.config.pool, self.core.net.now());
@@ -190,8 +190,8 @@ struct Streams {
     most: usize,
 }
 
-/// The streams of a connection that takes further requests. `allowed`: the limit to assume before the server has sent
-/// SETTINGS.
+/// The streams of a connection; `None` if it takes no further requests. `allowed`: the limit to assume before the
+/// server has sent SETTINGS.
 fn streams_of<S>(
     upstream: &Upstream<S>,
     allowed: Option<usize>,

@@ -25,7 +25,7 @@ pub(super) struct Overload {
     asked: [Option<Instant>; EXHAUSTED.len()],
 }
 
-/// A worker's request that the others close idle connections.
+/// A worker's request that other workers close idle connections.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EvictRequest {
     scarce: Exhausted,
@@ -102,8 +102,9 @@ impl<N: Net> Worker<N> {
         false
     }
 
-    /// A descriptor for a server connection while connections use their whole share: taken from an idle connection or,
-    /// until other workers close some, from the reserve. Errors: the reserve is used up.
+    /// A descriptor for a server connection while connections use their whole budget. Closes an idle connection to free
+    /// a descriptor or, if this worker has none, uses the reserve until other workers close some. Errors: the reserve
+    /// is used up.
     #[cold]
     pub(super) fn place_for_upstream(&mut self) -> Result<Descriptor, Exhausted> {
         if !self.evict_upstream(Exhausted::Descriptors) {

@@ -10,8 +10,8 @@ use std::rc::Rc;
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
-    /// Queues an exchange, or ends it if no server is open or the queue is full. `has_waited`: it was first in the
-    /// queue.
+    /// Queues an exchange, or ends it if no server is open or the queue is full. `has_waited`: the exchange was the
+    /// first in the queue.
     #[cold]
     pub(super) fn queue(&mut self, id: ExchangeId, has_waited: bool) {
         let Some(exchange) = self.exchanges.get_mut(id) else {

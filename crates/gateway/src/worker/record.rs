@@ -1,4 +1,4 @@
-//! Records of completed requests: counters, and lines in both logs.
+//! Records of completed requests: counters, and lines in the log and the access log.
 
 use super::Worker;
 use crate::config::Route;

@@ -77,8 +77,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Closes a connection whose directions have both ended. First it reads the rest of the input: the kernel would
-    /// reset a connection with unread input, and the client might lose the end of its response.
+    /// Closes a connection whose directions have both ended. First reads the remaining input: the kernel would reset a
+    /// connection with unread input, and the client might lose the end of its response.
     fn end_linger(&mut self, id: ClientId) {
         let Some(client) = self.clients.get_mut(id) else { return };
         let mut inbox = self.core.take_inbox(&mut client.held);
@@ -321,8 +321,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The client closed its sending side. This aborts its exchange, unless the listener serves half-closed clients, or
-    /// the client has pipelined requests, still held or held before this call (`was_pipelined`).
+    /// The client closed its sending side. Aborts its exchange, unless the listener serves half-closed clients, or the
+    /// gateway holds pipelined requests of the client now or held them before this call (`was_pipelined`).
     #[cold]
     fn client_ended(&mut self, id: ClientId, was_pipelined: bool) {
         // One of the client's requests may have closed the connection.

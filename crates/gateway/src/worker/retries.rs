@@ -1,5 +1,5 @@
-//! Further attempts of an exchange: on a new connection, or at another server. `exchange/retry_rules.rs` has the decisions
-//! whether there may be one.
+//! Further attempts of an exchange: on a new connection, or at another server. `exchange/retry_rules.rs` decides
+//! whether the gateway may make one.
 
 use super::Worker;
 use super::awaiting_settings::must_wait;

@@ -16,12 +16,12 @@ use weir_reactor::Net;
 use weir_transport::{Fault, Transport};
 
 impl<N: Net> Worker<N> {
-    /// A connection for a request: a pooled one without pending input, or a new one. To an HTTP/2 server, a connection
-    /// that takes another stream.
+    /// A connection for a request: to an HTTP/1.1 server, a pooled one without pending input, or a new one; to an
+    /// HTTP/2 server, one with room for another stream, or a new one.
     pub(super) fn attempt(&mut self, server: ServerId, client: ClientId) -> Result<Attempt, Unavailable> {
         while let Some(Pooled { id: upstream, is_settled }) = self.take_idle(server) {
-            // The poller reported all events of this turn, and the worker handles those of server connections before
-            // requests: a connection that is still in the pool is quiet.
+            // The poller reported all events of this turn, and the worker handles events of server connections before
+            // requests. So a connection that is still in the pool has no pending input.
             let is_known = is_settled && self.core.knows_all;
             if is_known
                 || self.upstreams.get_mut(upstream).is_some_and(|upstream| is_quiet(upstream, &mut self.core))
@@ -33,7 +33,7 @@ impl<N: Net> Worker<N> {
         self.further_attempt(server, client)
     }
 
-    /// A connection for a further attempt: a new one, except to an HTTP/2 server.
+    /// A connection for a further attempt: a new one or, to an HTTP/2 server, one with room for another stream.
     pub(super) fn further_attempt(
         &mut self,
         server: ServerId,
@@ -66,7 +66,7 @@ impl<N: Net> Worker<N> {
         service.and_then(|service| service.choose(&mut self.servers, now, context)).ok_or_else(no_server)
     }
 
-    /// A server that has not responded to the request yet (`context.asked`). Errors: there is none.
+    /// A server that has not responded to the request yet (`context.asked`). Errors: there is no such server.
     pub(super) fn choose_other(
         &mut self,
         service: ServiceId,
@@ -232,7 +232,7 @@ impl<N: Net> Worker<N> {
         server.is_some_and(|server| self.note_failure(service, server, status))
     }
 
-    /// Sets the use of a connection, and updates its server's number of connections in flight.
+    /// Sets the use of a connection, and updates the number of its server's connections in use.
     pub(super) fn assign(&mut self, id: UpstreamId, used_for: Use) {
         let Some(upstream) = self.upstreams.present_mut(id) else { return };
         let before = std::mem::replace(&mut upstream.used_for, used_for);

@@ -318,7 +318,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// A request on a stream has timed out: sends a PING. Requests use other connections until the server has responded
-    /// to it.
+    /// to the PING.
     pub(super) fn doubt_connection_of(&mut self, id: ExchangeId) {
         let Some(upstream_id) = self.exchanges.get(id).and_then(Exchange::upstream) else {
             return;
@@ -386,8 +386,8 @@ impl<N: Net> Worker<N> {
         h2.count(Kind::Upstream, self.core.net.now(), &mut self.core.counters);
         self.core.counters.upstream_http2_writes += u64::from(upstream.transport.staged() > 0);
         if upstream.transport.commit(&mut self.core.wire).is_err() {
-            // The server may have responded before it closed: exchanges continue until its frames, or the lack of them,
-            // are known.
+            // The server may have responded before it closed the connection: exchanges continue until the worker has
+            // read the remaining frames.
             upstream.intake = Intake::Closed;
         }
         // The connection has room again for output that it rejected before.

@@ -19,7 +19,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// As [`Self::touch_client`], and marks the stream of this leg.
+    /// As [`Self::touch_client`]; also marks the stream of this leg.
     pub(super) fn touch_leg(&mut self, leg: Leg) {
         if let Some(client) = self.clients.get_mut(leg.client) {
             client.touch_leg(leg, &mut self.core.touched.clients);
@@ -32,7 +32,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Sends all output, and updates interest and deadlines. A connection that fails in this step may touch others.
+    /// Sends all output, and updates interest and deadlines. The failure of a connection in this step may touch other
+    /// connections.
     pub(super) fn settle(&mut self) {
         let (mut clients, mut upstreams) = (0, 0);
         loop {
@@ -154,8 +155,8 @@ impl<N: Net> Worker<N> {
                     return self.drop_upstream(id);
                 };
                 if upstream.transport.commit(&mut core.wire).is_err() {
-                    // The server may have responded before it closed: the exchange continues until its response, or the
-                    // lack of one, is known.
+                    // The server may have responded before it closed the connection: the exchange continues until the
+                    // worker has read the response, or the end of the stream.
                     exchange.request.discard();
                 }
                 (Some(&*exchange), Some(exchange.client))
@@ -270,8 +271,8 @@ fn watch_client<N: Net>(
     watched.map_or_else(Watched::Failed, |()| Watched::Done)
 }
 
-/// Updates interest and deadline of a server's connection. `blocked`: the client's pending output fills its buffer, so
-/// the gateway does not read from the server. Errors: those of epoll_ctl(2).
+/// Updates the poller interest and the deadline of a server's connection. `blocked`: the client's pending output fills
+/// its buffer, so the gateway does not read from the server. Errors: those of epoll_ctl(2).
 // Inlined into the path of HTTP/1.1, regardless of other callers.
 #[inline(always)]
 pub(super) fn watch_upstream<N: Net>(

@@ -129,8 +129,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Connects a tunnel to another server, if the connection to its server failed before it was open, so that no byte
-    /// of the client was sent. Errors: the reason of the last failure.
+    /// Connects a tunnel to another server, if the connection to its server failed before it was established, so that
+    /// no byte of the client was sent. Errors: the reason of the last failure.
     pub(super) fn reach_another(&mut self, id: TunnelId, reason: Reason) -> Result<(), Reason> {
         if reason.failure().is_none() {
             return Err(reason);

@@ -44,7 +44,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// The deadline of an exchange's wait for its server's stream. A wait that continues keeps its deadline, unless
-    /// bytes have moved that restart it.
+    /// bytes that restart the timeout have moved.
     fn server_deadline(&mut self, id: ExchangeId) -> Option<(Instant, ServerWait)> {
         let want = self.exchange_upstream_wait(id);
         let exchange = self.exchanges.get_mut(id)?;
@@ -107,8 +107,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The timer of a slow client fired: ends its connection, or its slow streams, unless enough bytes have moved
-    /// since.
+    /// The timer of a slow client fired: ends its connection, or its slow streams, unless enough bytes have moved in
+    /// the meantime.
     #[cold]
     pub(super) fn slow_client_due(&mut self, id: ClientId) {
         let now = self.core.net.now();

@@ -1,5 +1,5 @@
-//! Keys that have an effect only beside another key. Without it they are a fault, since the operator expects the
-//! effect.
+//! Keys that take effect only together with another key. Without that key, they are a fault, since the operator expects
+//! an effect.
 
 use super::{Fault, Findings, tcp};
 use crate::config::Network;
@@ -135,8 +135,8 @@ pub(super) fn of_listener(listener: &Listener, key: &str, findings: &mut Finding
     }
     let is_unix = |bind: &Bind| matches!(bind, Bind::Unix(_));
     let (some_unix, some_tcp) = (bind.iter().any(is_unix), !bind.iter().all(is_unix));
-    // With PROXY protocol, the header decides whether a client has an address, so only the networks of its senders can
-    // be checked.
+    // With PROXY protocol, the header decides whether a client has an address, so only the networks of the header's
+    // senders can be checked.
     let lists = match proxy_protocol.is_empty() {
         true => vec![("trusted_proxies", trusted_proxies), ("allow", allow), ("deny", deny)],
         false => vec![("proxy_protocol", proxy_protocol)],

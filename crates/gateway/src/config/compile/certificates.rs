@@ -33,8 +33,8 @@ impl<'a> Certificates<'a> {
         Self { names: names(config, findings), count: config.certificates.len(), loaded }
     }
 
-    /// The indexes of a listener's certificates, the default first. Errors: a name in its list is unknown or a
-    /// duplicate, or the list is empty.
+    /// The indexes of a listener's certificates, the default first. Errors: a name in the listener's list is unknown or
+    /// a duplicate, or the list is empty.
     pub(super) fn of(&self, listener: &document::Listener, key: &str) -> Result<Vec<usize>, Fault> {
         let Some(written) = &listener.certificates else { return Ok((0..self.count).collect()) };
         if written.is_empty() {

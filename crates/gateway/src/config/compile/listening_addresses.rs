@@ -1,4 +1,5 @@
-//! Listening addresses. Each must be unique, so that the kernel does not split its connections between two listeners.
+//! Listening addresses. Each must be unique: otherwise the kernel would split the connections to an address between two
+//! listeners.
 
 use super::{Fault, Findings};
 use crate::config::document::{Bind, Config};

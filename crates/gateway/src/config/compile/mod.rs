@@ -1,4 +1,5 @@
-//! Compilation of the document to a snapshot. It finds every fault before requests are affected.
+//! Compilation of the document to a snapshot. The compiler finds all faults before the configuration affects any
+//! request.
 
 mod beside;
 mod certificates;

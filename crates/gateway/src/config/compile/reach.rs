@@ -1,5 +1,5 @@
-//! Reachability of routes: warnings about routes without requests, and about requests in cleartext that another
-//! listener serves with TLS.
+//! Reachability of routes: warnings about routes that no request can reach, and about requests in cleartext that
+//! another listener serves with TLS.
 
 use super::Findings;
 use super::redirects::{has_tls, is_for_challenges};
@@ -60,8 +60,8 @@ impl<'a> Reach<'a> {
         Self { config, places }
     }
 
-    /// The first route before `index` that takes every request for the route at `index`; with `from`, every such
-    /// request on that listener.
+    /// The first route before `index` that takes every request for the route at `index`; with `from`, every one of
+    /// these requests on that listener.
     fn first_covering(&self, index: usize, from: Option<&str>) -> Option<usize> {
         let route = &self.config.routes[index];
         let covering = |place| {
@@ -146,8 +146,8 @@ impl<'a> Reach<'a> {
         }
     }
 
-    /// The first route to a service that serves both this cleartext listener and one with TLS: the route's index, and
-    /// the name of the listener with TLS.
+    /// The first route to a service that serves both this cleartext listener and a listener with TLS: the route's
+    /// index, and the name of the listener with TLS.
     fn in_cleartext(&self, name: &str) -> Option<(usize, &'a str)> {
         let (index, route) = self.config.routes.iter().enumerate().find(|(index, route)| {
             route.service.is_some()

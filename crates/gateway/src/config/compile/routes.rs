@@ -377,8 +377,8 @@ pub(super) fn edit(
     Ok((bytes, value))
 }
 
-/// The request trailers to forward. A client must not set fields that `request`, the route's edits of heads, changes:
-/// servers may merge trailers into the head.
+/// The request trailers to forward. `request`: the route's edits of request heads. The list must not contain a field
+/// that they change, since servers may merge trailers into the head.
 pub(super) fn trailers(
     names: &[String],
     request: Option<&Edits>,

@@ -47,7 +47,7 @@ impl Finder {
         Ok(Self { dns: dns.clone(), found, known })
     }
 
-    /// The address of a server. Errors: the server has none.
+    /// The address of a server. Errors: the server's name has no known address.
     pub(super) fn address(&self, place: &Place) -> Result<Address, String> {
         let (Some(endpoint), Some(name)) = (place.endpoint(), name_of(place)) else {
             return place.resolve().map_err(|error| error.to_string());

@@ -29,7 +29,7 @@ impl<'a> ServicePlaces<'a> {
         Self { config, places: config.services.keys().map(String::as_str).zip(0..).collect() }
     }
 
-    /// The index of the service that `key` names. Errors: there is none.
+    /// The index of the service that `key` names. Errors: there is no such service.
     pub(super) fn of(&self, name: &str, key: &str) -> Result<usize, Fault> {
         self.places.get(name).copied().ok_or_else(|| {
             let known = listed(self.config.services.keys());
@@ -108,7 +108,7 @@ fn compile_one(
     })
 }
 
-/// The servers of the list at `key`, except those at fault. All must have the scheme of `first`.
+/// The servers of the list at `key`, except those at fault. All servers must have the scheme of `first`.
 pub(super) fn servers(
     list: &[document::Server],
     first: &Place,

@@ -57,7 +57,8 @@ pub(super) fn action(
     Some(Action::Split(Split { cookie: sticky.map(|name| name.as_bytes().into()), shares: shares.into() }))
 }
 
-/// Appends the routes of the shares to `routes`. Requests find only the configuration's own routes by host and path.
+/// Appends the routes of the shares to `routes`. A lookup by host and path finds only the routes of the configuration
+/// file.
 pub(super) fn add_routes(
     services: &ServicePlaces<'_>,
     written: &[document::Route],

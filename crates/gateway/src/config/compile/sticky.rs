@@ -7,7 +7,7 @@ use weir_http::is_token;
 use weir_tls::TicketSecrets;
 
 /// Sets the cookies of services. Their values are derived from a secret, so that a client can neither recognize a
-/// server nor forge a value. It is the secret of TLS tickets, so machines that share it send a client to the same
+/// server nor forge a value. The secret is that of TLS tickets, so machines that share it send a client to the same
 /// server.
 pub(super) fn compile(
     config: &Config,
@@ -30,7 +30,7 @@ pub(super) fn compile(
     Ok(())
 }
 
-/// Checks the name of a cookie. Errors: it is not a token.
+/// Checks the name of a cookie. Errors: the name is not a token.
 pub(super) fn check_cookie(name: &str, key: String) -> Result<(), Fault> {
     if is_token(name.as_bytes()) {
         return Ok(());
@@ -38,7 +38,7 @@ pub(super) fn check_cookie(name: &str, key: String) -> Result<(), Fault> {
     Err(Fault::new(key, format!("invalid value `{name}`: expected the name of a cookie")))
 }
 
-/// The cookie with values for other servers of its service. Errors: the system has no source of randomness.
+/// The cookie with values for another list of servers of its service. Errors: the system has no source of randomness.
 pub(super) fn for_servers(
     sticky: &Sticky,
     listeners: &[Listener],

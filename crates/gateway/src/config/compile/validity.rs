@@ -4,8 +4,8 @@ use super::Findings;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use weir_tls::{Certificate, Presented, RevocationList, Server, Staple};
 
-/// Warns about revocation lists that have expired or are not valid yet, and about CAs without a list where others have
-/// one.
+/// Warns about revocation lists that have expired or are not valid yet, and about CAs without a list if other CAs of
+/// the listener have one.
 pub(super) fn warn_of_lists(server: &Server, key: &str, findings: &mut Findings) {
     let (revocation, now) = (server.revocation(), now());
     for list in &revocation.lists {

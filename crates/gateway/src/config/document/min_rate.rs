@@ -16,9 +16,10 @@ pub struct MinRate {
     #[serde(deserialize_with = "size")]
     #[schemars(schema_with = "value_schemas::bytes", transform = value_schemas::within(MinRate::RATE))]
     pub request: u64,
-    /// Bytes per second of a response, including its head and TLS, as the client's socket takes them; 0: no minimum.
-    /// The default is that of IIS and .NET's server. It is lower than the one for requests, since a slow reader usually
-    /// occupies a buffer and rarely a thread.
+    /// Bytes per second of a response; 0: no minimum. Over HTTP/1.1 they are the bytes that the kernel accepts from the
+    /// gateway, with head and TLS; on an HTTP/2 stream, the body's bytes that its connection accepts. The default is that
+    /// of IIS and .NET's server. It is lower than `request`: a slow reader usually occupies only a buffer, a slow sender
+    /// often a thread.
     #[serde(deserialize_with = "size")]
     #[schemars(schema_with = "value_schemas::bytes", transform = value_schemas::within(MinRate::RATE))]
     pub answer: u64,

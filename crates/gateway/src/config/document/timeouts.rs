@@ -10,8 +10,8 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Timeouts {
-    /// From accept to the end of the client's TLS handshake, including a PROXY protocol header before it; then the
-    /// gateway aborts the connection: `handshake_timeout`.
+    /// From accept to the end of the client's TLS handshake, including a PROXY protocol header before it. The gateway
+    /// disconnects a client that takes longer: `handshake_timeout`.
     #[serde(deserialize_with = "duration")]
     #[schemars(schema_with = "value_schemas::time")]
     pub handshake: Duration,

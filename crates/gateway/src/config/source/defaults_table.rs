@@ -6,7 +6,7 @@ use toml::de::{DeString, DeTable, DeValue};
 /// Keys that apply to any route; the others need a `service`.
 const OF_ALL: &[&str] = &["response_headers", "rate"];
 
-/// Adds to each route the defaults that it does not set. `[defaults]` itself remains, to be checked.
+/// Adds to each route the default keys that the route does not set. `[defaults]` itself remains, to be checked.
 pub(super) fn apply(table: &mut DeTable<'_>) {
     let Some(DeValue::Table(defaults)) = table.get("defaults").map(|value| value.get_ref().clone()) else {
         return;

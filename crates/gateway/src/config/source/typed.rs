@@ -1,4 +1,5 @@
-//! Conversion of a document to typed settings. It reports every wrong key and removes it, in order to check the others.
+//! Conversion of a document to typed settings. The conversion reports and removes every wrong key, in order to check
+//! the others.
 
 use super::{Document, advice};
 use crate::config::document::{Config, RouteDefaults};
@@ -82,8 +83,8 @@ fn collected<'a, T: DeserializeOwned>(
     None
 }
 
-/// Removes the innermost key whose name or value is at the offset. Returns false if there is none, or only a table that
-/// other keys may refer to.
+/// Removes the innermost key whose name or value is at the offset. Returns false if there is no such key, or only a
+/// table that other keys may refer to.
 fn leave_out(table: &mut DeTable<'_>, offset: usize) -> bool {
     for (_, value) in table.iter_mut() {
         let is_left_out = match value.get_mut() {

@@ -27,11 +27,11 @@ pub(super) struct Response {
     body: Vec<u8>,
 }
 
-/// The server's health. Errors: its response in place of SERVING.
+/// The server's health. Errors: the reason why the server is not SERVING.
 pub(super) type Verdict = Result<(), String>;
 
 impl Response {
-    /// Takes the final head. `end`: it also contains the trailers' fields.
+    /// Takes the final head. `end`: the head also contains the trailers' fields.
     pub(super) fn head(&self, head: &Head, end: bool) -> Option<Verdict> {
         if head.status != 200 {
             return Some(Err(format!("HTTP status {}", head.status)));

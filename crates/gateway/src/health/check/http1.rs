@@ -1,4 +1,4 @@
-//! A check by HTTP/1.1: a GET request on a connection of its own.
+//! A check by HTTP/1.1: a GET request on a separate connection.
 
 use super::Outcome;
 use crate::config::document::Health;
@@ -29,7 +29,7 @@ impl Get {
         }
     }
 
-    /// The result, from the received bytes. `ended`: no more follow.
+    /// The result, from the received bytes. `ended`: no more bytes follow.
     pub(super) fn outcome(&self, health: &Health, accept: Rules, ended: bool) -> Option<Outcome> {
         let mut head = ResponseHead::new();
         let limits = Limits::default();

@@ -1,4 +1,4 @@
-//! A check by HTTP/2: one request on a connection of its own.
+//! A check by HTTP/2: one request on a separate connection.
 
 use super::{Outcome, grpc};
 use crate::config::document::Health;
@@ -79,7 +79,7 @@ impl Request {
         let _ = self.send(transport, wire).and_then(|()| transport.finish(wire));
     }
 
-    /// Processes the received bytes up to a result. `ended`: no more follow.
+    /// Processes the received bytes up to a result. `ended`: no more bytes follow.
     pub(super) fn outcome(&mut self, health: &Health, ended: bool) -> Option<Outcome> {
         loop {
             let step = match self.connection.feed(&mut self.input, &mut self.head) {

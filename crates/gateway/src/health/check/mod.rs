@@ -1,4 +1,5 @@
-//! The check of one server: a connection, with TLS a handshake, and a request if one is configured.
+//! The check of one server: connects, completes a handshake if the server uses TLS, and sends a request if one is
+//! configured.
 
 mod grpc;
 mod http1;

@@ -1,6 +1,6 @@
-//! The transfer of an admin address from a draining process to a new one, which claims it. The two may be unrelated, so
-//! the claim uses a Unix socket in the abstract namespace: it closes with the process, and belongs to the same network
-//! namespace as the address.
+//! The transfer of an admin address from a draining process to a new one, which claims it. The two processes may be
+//! unrelated, so the claim uses a Unix socket in the abstract namespace: the socket closes with its process, and
+//! belongs to the same network namespace as the address.
 
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::Uid;
@@ -20,8 +20,8 @@ pub(crate) struct Claims(UnixListener);
 pub(crate) struct Claim(UnixStream);
 
 impl Claims {
-    /// Listens for claims. Errors: another process does so already, or the path of the admin address's Unix socket is
-    /// too long.
+    /// Listens for claims. Errors: another process already listens for them, or the path of the admin address's Unix
+    /// socket is too long.
     pub(super) fn open(address: &Address) -> io::Result<Self> {
         let claims = UnixListener::bind_addr(&name(address)?)?;
         claims.set_nonblocking(true)?;
@@ -52,7 +52,8 @@ impl Claim {
     }
 }
 
-/// Asks the process that serves an address to release it. Only a draining process does. Returns whether it did.
+/// Asks the process that serves an address to release the address; only a draining process agrees. Returns whether the
+/// process has released the address.
 pub(crate) fn ask(address: &Address) -> bool {
     let ask = || {
         let mut stream = UnixStream::connect_addr(&name(address)?)?;

@@ -1,4 +1,4 @@
-//! The listener of an admin address: it admits connections until it is closed, and waits for their responses.
+//! The listener of an admin address: admits connections until it is closed, then waits for their responses.
 
 pub(super) mod claim;
 
@@ -159,7 +159,7 @@ impl AdminListener {
     }
 }
 
-/// A guard that counts a connection or a request until it is dropped.
+/// A guard that counts a connection or a request until the guard is dropped.
 #[derive(Debug)]
 pub(crate) struct Counted {
     listener: Arc<AdminListener>,

@@ -6,7 +6,7 @@ use weir_transport::Address;
 /// An address of the configuration.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
-    /// Whether it is the admin address, not a listener's.
+    /// Whether this is the admin address, not a listener's.
     pub admin: bool,
     /// The listener's name.
     pub name: String,

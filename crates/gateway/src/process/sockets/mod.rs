@@ -157,8 +157,8 @@ fn found(
     Ok(there)
 }
 
-/// Binds an address, and retries until `by`, since the last owner may still hold it: a child of another process until
-/// its exec, or workers until they have accepted the connections in the queue.
+/// Binds an address, and retries until `by`, since the address's last owner may still hold it: a child of another
+/// process until its exec, or workers until they have accepted the connections in the queue.
 fn bind_until(
     by: Instant,
     bind: impl Fn() -> Result<Vec<Listener>, BindError>,

@@ -41,7 +41,7 @@ struct InUse {
 }
 
 /// The addresses of another configuration, with the sockets of new addresses, to which clients cannot connect yet.
-/// Dropping it changes nothing.
+/// Dropping this value changes nothing.
 #[derive(Debug)]
 pub(crate) struct Rebinding {
     next: Vec<InUse>,

@@ -52,8 +52,8 @@ impl Channel {
         (ours, Self::new(theirs))
     }
 
-    /// Takes the side that is this process's standard input, and replaces that with `/dev/null`. Errors: standard input
-    /// is another file.
+    /// Takes the side that is this process's standard input, and replaces standard input with `/dev/null`. Errors:
+    /// standard input is another file.
     pub(super) fn of_stdin() -> io::Result<Self> {
         let stdin = io::stdin();
         if sockopt::socket_type(&stdin).ok() != Some(SocketType::SEQPACKET) {
@@ -98,8 +98,8 @@ impl Channel {
     /// Limits the next operation to the time until the deadline.
     fn hurry(&self, direction: sockopt::Timeout) -> io::Result<()> {
         let Some(until) = self.until else { return Ok(()) };
-        // At least the kernel's shortest timeout, since 0 means no timeout. A message that has arrived is still
-        // received.
+        // A timeout of 0 would mean no timeout, so use at least the kernel's shortest one. Even so, a message that has
+        // already arrived is received.
         let left = until.saturating_duration_since(Instant::now()).max(Duration::from_micros(1));
         Ok(sockopt::set_socket_timeout(&self.socket, direction, Some(left))?)
     }
@@ -144,14 +144,14 @@ impl Channel {
         Ok((message, descriptors))
     }
 
-    /// Sends a secret in a packet of its own. Errors: as send(2).
+    /// Sends a secret in a separate packet. Errors: as send(2).
     pub(super) fn send_secret(&self, secret: &[u8; TICKET_SECRET_LEN]) -> io::Result<()> {
         self.hurry(sockopt::Timeout::Send)?;
         send(&self.socket, secret, SendFlags::NOSIGNAL)?;
         Ok(())
     }
 
-    /// Sends bytes that may contain a key, in packets of their own. Errors: as send(2).
+    /// Sends bytes that may contain a key, in separate packets. Errors: as send(2).
     pub(super) fn send_bytes(&self, bytes: &[u8]) -> io::Result<()> {
         for part in bytes.chunks(PACKET) {
             self.hurry(sockopt::Timeout::Send)?;

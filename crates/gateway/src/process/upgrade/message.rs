@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 /// The environment variable that makes a process the new one of an upgrade.
 pub(super) const VARIABLE: &str = "WEIR_UPGRADE";
 
-/// Its value: the version of these messages, incremented with each change that an older or newer program could misread.
+/// The value of [`VARIABLE`]: the version of these messages, incremented with each change that an older or newer
+/// program could misread.
 pub(super) const VERSION: &str = "4";
 
 /// Messages from the old process.
@@ -37,8 +38,8 @@ pub(super) enum FromNew {
     /// The process is ready. It closes the sockets with these numbers, counted from 0, since its configuration has no
     /// address for them.
     Ready { left: Vec<usize> },
-    /// The process is the service, and accepts from now on. If sending this message fails, it exits without having
-    /// accepted.
+    /// The process is the service, and accepts from now on. If sending this message fails, the process exits without
+    /// having accepted.
     Serving,
     /// The process gives up.
     Failed { why: String },
@@ -48,7 +49,7 @@ pub(super) enum FromNew {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Handed {
-    /// Whether it is an admin address, not a listener.
+    /// Whether this is the socket of an admin address, not of a listener.
     pub admin: bool,
     /// The listener's name.
     pub name: String,
@@ -71,7 +72,7 @@ pub(super) struct HandedCertificate {
     pub length: usize,
 }
 
-/// Further state that the new process continues.
+/// Further state that the new process adopts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct State {

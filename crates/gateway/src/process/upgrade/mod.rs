@@ -1,5 +1,5 @@
-//! Upgrades: a new process replaces this one without losing a connection. It inherits the listening sockets, and
-//! accepts when this one stops.
+//! Upgrades: a new process replaces this one without losing a connection. The new process inherits the listening
+//! sockets, and accepts once this one stops.
 
 mod certificates;
 mod channel;
@@ -107,7 +107,8 @@ impl Upgrades {
         }
     }
 
-    /// Checks that changes at run time will last. Errors: a new process is taking over, and would not get them.
+    /// Checks that changes at run time will last. Errors: a new process is taking over, and would not receive the
+    /// changes.
     pub(crate) fn lasts(&self) -> Result<(), String> {
         match &*self.lock() {
             Phase::Upgrading(..) => Err(format!("{UPGRADING}: ask again when it is over")),
@@ -208,7 +209,7 @@ impl Upgrades {
     }
 
     /// Stops this process: cancels an upgrade in progress, unless the new process already serves, and rejects later
-    /// ones. Call it before the workers get their message.
+    /// ones. Call it before the workers receive the message to stop.
     pub(crate) fn stop(&self) {
         let mut phase = self.lock();
         if let Phase::Upgrading(_, Some(candidate)) = &*phase {
@@ -250,8 +251,8 @@ impl Upgrades {
         Ok(pid)
     }
 
-    /// Hands over to the new process, and stops accepting once that serves. Errors: it does not serve, and nothing has
-    /// changed.
+    /// Hands over to the new process, and stops accepting once the new process serves. Errors: the new process does not
+    /// serve; then nothing has changed.
     fn hand_over(&self, new: &mut NewProcess, snapshot: &Snapshot) -> Result<(), Failure> {
         let stopping = || Failure::Said(STOPPING.to_owned());
         let (taken, refused) = self.counts();
@@ -283,7 +284,7 @@ impl Upgrades {
         let Phase::HandedOver { taken, .. } = &*phase else { return Err(stopping()) };
         let taken = Arc::clone(taken);
         drop(phase);
-        // Done before the workers drain: the last responses of the admin address need them, and workers without
+        // Done before the workers drain: the last responses of the admin address need the workers, and workers without
         // connections exit immediately.
         for listener in &self.admin_listeners {
             listener.clear();
@@ -292,8 +293,8 @@ impl Upgrades {
         Ok(())
     }
 
-    /// Decides whether the new process is the service from now on, by its last message; afterwards it can send no more.
-    /// Errors: the reason why it is not the service.
+    /// Decides, by the new process's last message, whether it is the service from now on; afterwards it can send no
+    /// more messages. Errors: the reason why it is not the service.
     fn conclude(&self, phase: &mut Phase) -> Result<(), Failure> {
         let Phase::Upgrading(sockets, Some(Candidate { line, left: Some(left) })) = &*phase else {
             return Err(Failure::Said("it was not told to go on".to_owned()));

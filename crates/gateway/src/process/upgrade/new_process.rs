@@ -155,8 +155,8 @@ impl Line {
         self.channel.send(&FromOld::Go, &[])
     }
 
-    /// Takes the last message, which should report that the process serves. From now on it can send no more. Errors: it
-    /// has not reported so, and will exit.
+    /// Takes the last message, which should report that the process serves. From now on the process can send no more
+    /// messages. Errors: it has not reported that it serves, and will exit.
     pub(super) fn last_word(&self) -> Result<(), Failure> {
         match self.channel.last() {
             Ok((FromNew::Serving, _)) => Ok(()),

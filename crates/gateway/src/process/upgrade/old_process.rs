@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use weir_reactor::Listener;
 use weir_reactor::listener::Hold;
 
-/// The process that this one replaces.
+/// The old process, which this process replaces.
 #[derive(Clone, Debug)]
 pub(crate) struct OldProcess(Arc<Channel>);
 
@@ -114,7 +114,8 @@ impl OldProcess {
         self.0.send(&FromNew::Serving, &[]).map_err(gone)
     }
 
-    /// Waits up to [`HEARING`] until the old process has received that report and has notified its supervisor.
+    /// Waits up to [`HEARING`] until the old process has received the report of [`OldProcess::serve`] and has notified
+    /// its supervisor.
     pub(crate) fn be_heard(&self) {
         // This process is the service even after a timeout.
         let _ = self.0.wait(Instant::now() + HEARING);

@@ -168,7 +168,7 @@ impl Keeper {
         }
     }
 
-    /// Moves the servers whose address the name no longer has. Returns the reason why an address could not be
+    /// Moves servers to another address if the name has lost theirs. Returns the reason why an address could not be
     /// confirmed, if any.
     fn move_servers(&self, name: &str, found: &Found) -> Option<String> {
         let mut unknown = None;

@@ -1,4 +1,4 @@
-//! Detects that a file has changed and is not still being written.
+//! Detects that a file has changed and is no longer being written.
 
 /// Debounces the content of files: a change counts once two checks in a row find it.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl<T: Clone + PartialEq> Debounce<T> {
         &self.last
     }
 
-    /// Records the content that a check found. Returns it if it takes effect now, as a change.
+    /// Records the content that a check found. Returns the content if it takes effect now, as a change.
     pub(crate) fn next(&mut self, found: T) -> Option<&T> {
         let is_stable = found == self.last;
         self.last = found;
