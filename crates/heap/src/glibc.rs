@@ -3,9 +3,9 @@
 
 use std::fs;
 
-/// Sets the sizes from which the allocator returns memory immediately: 1 MiB in one piece, or 4 MiB at the end of a
-/// heap. By default, each freed large piece may raise both for good, and the process then keeps that much memory. Call
-/// it at the start of a program: it does nothing if other threads are running.
+/// Sets the two sizes from which the allocator returns memory immediately: 1 MiB for a single piece, 4 MiB at the end
+/// of a heap. By default, freeing a large piece may raise both sizes for good, and the process then keeps that much
+/// memory. Call it at the start of a program: it does nothing if other threads are running.
 pub fn return_early() {
     let threads = fs::read_dir("/proc/self/task").map_or(0, Iterator::count);
     if threads != 1 {

@@ -7,8 +7,8 @@ use crate::scan::is_host_byte;
 /// A host with an optional port, as in `Host`, in an absolute target or in the target of CONNECT.
 ///
 /// Narrower than RFC 3986, section 3.2. A name contains no user information, no percent-encoding and no sub-delimiters:
-/// no resolvable name needs them, and with them two recipients may parse two different hosts. A port has one to five
-/// digits and fits into 16 bits. An address literal is an IPv6 address without a zone.
+/// resolvable names need none of these, and two recipients may parse a host that contains them differently. A port has
+/// one to five digits and fits into 16 bits. An address literal is an IPv6 address without a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Authority<'a> {
     /// The name or address as written, in any case; an IPv6 address with its brackets. Never empty.

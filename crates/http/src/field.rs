@@ -71,9 +71,9 @@ pub struct Field {
     /// or `Connection` names it (RFC 9110, section 7.6.1).
     pub hop_by_hop: bool,
     /// Whether the name contains an underscore. Servers that map names to variables (such as CGI) take
-    /// `X_Forwarded_For` for `X-Forwarded-For`, so a gateway that sets the latter should drop the former.
+    /// `X_Forwarded_For` for `X-Forwarded-For`, so a gateway that sets `X-Forwarded-For` should drop `X_Forwarded_For`.
     pub underscore: bool,
-    /// Whether no hop may index the field in a compression table (RFC 7541, section 6.2.3). Never in HTTP/1.
+    /// Whether no hop may index the field in a compression table (RFC 7541, section 6.2.3). Always false in HTTP/1.
     pub never_indexed: bool,
 }
 

@@ -52,9 +52,9 @@ impl BodyDecoder {
         self.trailers.as_ref().map_or(&[], |section| &section.lines)
     }
 
-    /// Decodes one step: framing around at most one run of body bytes. Never reads past the end of the
-    /// message. Call again with `input[consumed..]`; after a step that consumes nothing, the decoder needs
-    /// more input or [`is_complete`](Self::is_complete).
+    /// Decodes one step: framing around at most one run of body bytes. Never reads past the end of the message. Call
+    /// again with `input[consumed..]`; when a step consumes nothing, the decoder either needs more input or
+    /// [`is_complete`](Self::is_complete).
     ///
     /// Checks and drops chunk extensions, and trailers unless [`BodyDecoder::keep_trailers`] was called.
     ///

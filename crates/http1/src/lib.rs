@@ -26,10 +26,10 @@
 //! section 4 requires another SP, which servers omit together with the reason. Lists may contain empty elements (RFC
 //! 9110, section 5.6.1.2), but `Transfer-Encoding` needs at least one coding.
 //!
-//! Some rules can be relaxed ([`Rule`]), since RFC 9112 permits it and real senders violate them. No such rule affects
-//! where a body ends. The strict parser first rejects the head, which is then [repaired](RequestHead::repair) and parsed
-//! again by the strict rules. So only the rejection path needs to handle relaxed rules, and every forwarded head is
-//! strict.
+//! Some rules can be relaxed ([`Rule`]): RFC 9112 permits recipients to repair violations of them, and real senders
+//! commit these violations. No relaxable rule affects where a body ends. When the strict parser rejects a head, a
+//! [repair](RequestHead::repair) rewrites the head, and the strict parser parses the result. So only the rejection path
+//! needs to handle relaxed rules, and every forwarded head is strict.
 
 mod body;
 mod chunked;

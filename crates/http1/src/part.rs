@@ -3,9 +3,9 @@
 use crate::Limits;
 
 /// The state of an incomplete head that has been parsed. If the gateway parsed from the start with every received
-/// piece, a client that sends many pieces could waste CPU time. So the head is parsed again only when another line is
-/// complete ([`Limits::fields`] bounds their number) or a limit is reached; only then is an error in an incomplete line
-/// reported.
+/// piece, a client that sends many pieces could waste CPU time. So the gateway parses again only when another line is
+/// complete ([`Limits::fields`] bounds the number of lines) or a limit is reached; errors in an incomplete line are
+/// reported only then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Part {
     /// The start of the last line, which is incomplete.

@@ -42,13 +42,13 @@ pub struct RequestHead {
     /// Whether credentials authenticate the connection rather than this request (NTLM, Negotiate): the
     /// upstream connection must serve no other client.
     pub authenticates_connection: bool,
-    /// Whether the client waits for 100 (Continue) before it sends the body (RFC 9110, section 10.1.1).
-    /// Never in HTTP/1.0.
+    /// Whether the client waits for 100 (Continue) before it sends the body (RFC 9110, section 10.1.1). Always false in
+    /// HTTP/1.0.
     pub expect_continue: bool,
-    /// The protocol that the client wants to switch to, from a single `Upgrade` field that `Connection` names
-    /// (RFC 9110, section 7.8). Never in HTTP/1.0.
+    /// The protocol that the client wants to switch to, from a single `Upgrade` field that `Connection` names (RFC
+    /// 9110, section 7.8). Always `None` in HTTP/1.0.
     pub upgrade: Option<Span>,
-    /// Whether the client accepts a trailer section (`TE: trailers`, RFC 9110, section 10.1.4). Never in
+    /// Whether the client accepts a trailer section (`TE: trailers`, RFC 9110, section 10.1.4). Always false in
     /// HTTP/1.0.
     pub accepts_trailers: bool,
 }
@@ -75,9 +75,8 @@ impl RequestHead {
         Self { fields: Vec::with_capacity(32), ..Self::default() }
     }
 
-    /// Parses a head from the start of `buf`, where the previous message ended. Skips one empty line before
-    /// the request line; it counts as part of the head. Errors: the violated rule, at the latest when its
-    /// line is complete.
+    /// Parses a head from the start of `buf`, where the previous message ended. Skips one empty line before the request
+    /// line and counts it as part of the head. Errors: the violated rule, at the latest when its line is complete.
     #[inline]
     pub fn parse(&mut self, buf: &[u8], limits: &Limits) -> Result<Parse, RequestError> {
         self.read(buf, limits, Authorities::Needed)

@@ -94,8 +94,8 @@ impl ResponseHead {
         }
     }
 
-    /// Whether the fields declare a body although [`ResponseHead::framing`] is [`Framing::None`]. If the
-    /// server sends one anyway, a recipient would parse it as the next response.
+    /// Whether the fields declare a body although [`ResponseHead::framing`] is [`Framing::None`]. If the server then
+    /// sends a body, a recipient would parse that body as the next response.
     #[must_use]
     pub fn announces_absent_body(&self, request: Method) -> bool {
         self.framing(request) == Framing::None && !self.declared.is_empty()

@@ -3,8 +3,8 @@
 use crate::Framing;
 use weir_http::Field;
 
-/// Appends the lines of the fields accepted by `keep`. Copies lines in the usual form, nearly all of them, verbatim
-/// from `buf`, adjacent lines as one run. Writes other lines from name and value, without the white space around the
+/// Appends the lines of the fields accepted by `keep`. Copies lines of the form `name: value`, nearly all of them,
+/// verbatim from `buf`, adjacent lines as one run. Rewrites other lines in this form, without white space around the
 /// value.
 pub fn copy_fields(buf: &[u8], fields: &[Field], mut keep: impl FnMut(&Field) -> bool, out: &mut Vec<u8>) {
     let mut run = 0..0;

@@ -23,7 +23,7 @@ pub enum Abuse {
     /// PRIORITY frames, and frames of unknown types, which have no effect (CVE-2019-9513).
     #[error("too many frames without effect")]
     NoEffect,
-    /// WINDOW_UPDATE frames beyond several for each DATA frame that we sent.
+    /// WINDOW_UPDATE frames beyond [`UPDATES_PER_DATA`] for each DATA frame that we sent.
     #[error("too many WINDOW_UPDATE frames")]
     WindowUpdate,
 }
@@ -31,9 +31,9 @@ pub enum Abuse {
 /// The maximum number of frames of each kind in a burst. Each [second](crate::Connection::elapse) forgives a tenth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budgets {
-    /// [`Abuse::Reset`]. Each stream that ends regularly forgives one.
+    /// [`Abuse::Reset`]. Each stream that ends regularly forgives one reset.
     pub resets: u32,
-    /// [`Abuse::ProvokedReset`]. Each stream that ends regularly forgives one.
+    /// [`Abuse::ProvokedReset`]. Each stream that ends regularly forgives one reset.
     pub provoked_resets: u32,
     /// [`Abuse::EmptyData`].
     pub empty_data: u32,
@@ -43,11 +43,11 @@ pub struct Budgets {
     pub pings: u32,
     /// [`Abuse::NoEffect`].
     pub no_effect: u32,
-    /// [`Abuse::WindowUpdate`]. Each DATA frame that we send forgives [`UPDATES_PER_DATA`].
+    /// [`Abuse::WindowUpdate`]. Each DATA frame that we send forgives [`UPDATES_PER_DATA`] updates.
     pub window_updates: u32,
 }
 
-/// Peers send at most one update for the stream and one for the connection; rounding adds a few.
+/// For each DATA frame, peers send at most one update for the stream and one for the connection; rounding adds a few.
 pub const UPDATES_PER_DATA: u32 = 3;
 
 impl Default for Budgets {

@@ -13,7 +13,7 @@ pub const STATUS: &[u8] = b"grpc-status";
 /// The field of a status's message, percent-encoded.
 pub const MESSAGE: &[u8] = b"grpc-message";
 
-/// The names of all statuses, in the order of their numbers. Clients take other numbers for `UNKNOWN`.
+/// The names of all statuses, in the order of their numbers. Clients treat other numbers as `UNKNOWN`.
 pub const STATUSES: [&str; 17] = [
     "OK",
     "CANCELLED",
@@ -71,7 +71,7 @@ pub fn is_content_type(value: &[u8]) -> bool {
     })
 }
 
-/// The value of the first field with this lower-case name; `bytes` are those of the head.
+/// The value of the first field with this lower-case name; `bytes`: the head's bytes.
 #[must_use]
 pub fn value<'a>(fields: &[Field], bytes: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let field = fields.iter().find(|field| field.name.of(bytes) == name)?;

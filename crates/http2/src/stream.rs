@@ -14,7 +14,8 @@ pub(crate) struct Stream {
     pub(crate) receive_window: ReceiveWindow,
     /// The DATA bytes that `content-length` still announces.
     pub(crate) missing: Option<u64>,
-    /// Whether the response has no body, regardless of its `content-length`: to HEAD, and with status 204 or 304.
+    /// Whether the response has no body, regardless of its `content-length`: a response to HEAD, or with status 204 or
+    /// 304.
     pub(crate) no_body: bool,
     /// Whether the request asks for a tunnel.
     pub(crate) is_tunnel: bool,

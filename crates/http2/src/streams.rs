@@ -80,8 +80,8 @@ impl Streams {
     }
 }
 
-/// Makes room for one element. Many connections never carry more at a time, and by default lists begin with room for
-/// four.
+/// Makes room for exactly one element: many connections never have more than one stream at a time, and an empty list
+/// would otherwise grow to four slots.
 fn reserve_first<T>(list: &mut Vec<T>) {
     if list.capacity() == 0 {
         list.reserve_exact(1);

@@ -71,8 +71,8 @@ impl ReceiveWindow {
     }
 
     /// Changes the size, as an acknowledged SETTINGS_INITIAL_WINDOW_SIZE does. Returns the increment of a WINDOW_UPDATE
-    /// as [`ReceiveWindow::consume`] does: the bytes consumed so far may be half of the new size, and no later byte may
-    /// trigger the increment.
+    /// as [`ReceiveWindow::consume`] does: the bytes consumed so far may already be half of the new size, and the peer
+    /// may have no window left for another byte.
     pub(crate) fn resize(&mut self, size: u32) -> Option<u32> {
         self.available += i64::from(size) - self.size;
         self.size = size.into();

@@ -38,8 +38,8 @@ impl Range {
         self.low <= other.low && other.high <= self.high
     }
 
-    /// The hull of `zeros` and `ones`, as far as this mask may be all zeros or all ones (-1, or 2^64 - 1 in unsigned
-    /// lanes). `None` if this is not such a mask.
+    /// The result of selecting by this mask: `zeros` if it is all zeros, `ones` if it is all ones (-1, or 2^64 - 1 in
+    /// unsigned lanes), or the hull of the two if it may be either. `None` if this is not such a mask.
     fn as_mask(self, zeros: Range, ones: Range) -> Option<Range> {
         match (self.low, self.high) {
             (0, 0) => Some(zeros),

@@ -15,9 +15,9 @@ use crate::lanes::Lanes;
 #[cfg(target_arch = "x86_64")]
 use crate::processor::Ifma;
 
-/// Defines a function that takes an `Ifma` and these arguments, compiled for processors with IFMA. It passes all of
-/// them to the `#[inline(always)]` function after `=`. The symbol contains the function's name twice, as in
-/// `ladder::ladder`.
+/// Defines a function that takes an `Ifma` and these arguments, compiled for processors with IFMA. The function passes
+/// all of its arguments to the `#[inline(always)]` function after `=`. The symbol contains the function's name twice,
+/// as in `ladder::ladder`.
 macro_rules! kernel {
     ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($argument:ident: $type:ty),*) -> $output:ty = $body:path;) => {
         $(#[$attribute])*

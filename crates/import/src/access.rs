@@ -25,12 +25,12 @@ pub(crate) struct Admitted {
     /// `None`: all.
     allow: Option<Vec<String>>,
     deny: Vec<String>,
-    /// The lists cannot express the rules, and admit fewer clients than these.
+    /// The lists cannot express the rules, and admit fewer clients than the rules.
     pub is_narrowed: bool,
 }
 
 impl Admitted {
-    /// The clients that a list of rules admits. Clients without a rule are admitted.
+    /// The clients that a list of rules admits. Clients to which no rule applies are admitted.
     pub(crate) fn of(rules: &[Rule]) -> Self {
         rules.iter().rev().fold(Self::default(), |rest, rule| match (&rule.clients, rule.admits) {
             (Clients::All, true) => Self::default(),
@@ -42,7 +42,7 @@ impl Admitted {
         })
     }
 
-    /// The clients that both admit.
+    /// The clients that both this and `other` admit.
     pub(crate) fn and(self, other: &Self) -> Self {
         let both = match &other.allow {
             Some(networks) => self.within(networks),
@@ -144,7 +144,7 @@ fn may_connect(network: &str, bind: &str) -> bool {
 }
 
 /// The networks of the load balancers that start connections to these addresses with a PROXY protocol header: those in
-/// `trusted` that can connect, or all networks if there are none. Also whether it is all.
+/// `trusted` that can connect, or all networks if none of these can. Also returns whether the result is all networks.
 pub(crate) fn announced_by(trusted: &[String], bind: &[String]) -> (Vec<String>, bool) {
     let own = of_kind(trusted, bind);
     if !own.is_empty() {
@@ -154,15 +154,16 @@ pub(crate) fn announced_by(trusted: &[String], bind: &[String]) -> (Vec<String>,
     (of_kind(&all, bind), true)
 }
 
-/// The networks whose clients can connect: drops IP networks if all addresses are Unix sockets, and `unix` if none is.
+/// The networks whose clients can connect: drops IP networks if all addresses are Unix sockets, and `unix` if no
+/// address is one.
 pub(crate) fn of_kind(networks: &[String], bind: &[String]) -> Vec<String> {
     let is_unix = |bind: &String| bind.starts_with("unix:");
     let may_be = |network: &&String| bind.iter().any(|bind| is_unix(bind) == (*network == "unix"));
     networks.iter().filter(may_be).cloned().collect()
 }
 
-/// Weir maps IPv4 into IPv6, so a short prefix such as `::/0` includes all of IPv4. It does not in nginx and HAProxy,
-/// so the networks used by IPv6 clients replace such a prefix.
+/// Weir maps IPv4 into IPv6, so a short prefix such as `::/0` includes all of IPv4. In nginx and HAProxy it does not.
+/// So the networks used by IPv6 clients replace such a prefix.
 fn without_ipv4(network: &str) -> Vec<String> {
     let covers_ipv4 = network.split_once('/').is_some_and(|(address, length)| {
         let mapped = Ipv4Addr::UNSPECIFIED.to_ipv6_mapped().to_bits();

@@ -1,4 +1,5 @@
-//! Certificates by listener, so that a listener presents only certificates that it has in the source.
+//! Certificates by listener, so that a listener presents only the certificates that it presents in the source
+//! configuration.
 
 use crate::model::{Certificate, Document};
 use crate::note::Notes;

@@ -1,8 +1,8 @@
 //! Translation of nginx and HAProxy configurations: text in, Weir's TOML and a list of losses out.
 //!
-//! `weir-syntax` parses both dialects. One module per dialect translates to the common `model`, and `write` prints that
-//! as TOML. The translation never drops a directive silently: it reports each one without a counterpart as a [`Loss`]
-//! with file and line.
+//! `weir-syntax` parses both dialects. One module per dialect translates to the common `model`, and `write` prints the
+//! model as TOML. The translation never drops a directive silently: it reports each one without a counterpart as a
+//! [`Loss`] with file and line.
 
 mod access;
 mod certificates;
@@ -49,7 +49,7 @@ pub enum ImportError {
 }
 
 /// Translates the configuration `text` of the file `name`. `reader` reads included files relative to `name`'s
-/// directory. Without a kind, the content decides.
+/// directory. Without a `kind`, the content determines it.
 ///
 /// # Errors
 /// The text does not parse, or is neither nginx nor HAProxy configuration.

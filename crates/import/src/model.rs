@@ -64,7 +64,7 @@ pub(crate) struct Passthrough {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Certificate {
-    /// Its name, if listeners refer to it.
+    /// The certificate's name, if listeners refer to it.
     pub name: Option<String>,
     pub chain: String,
     pub key: String,
@@ -153,7 +153,7 @@ pub(crate) enum Action {
 pub(crate) struct Share {
     pub to: Destination,
     pub weight: u64,
-    /// The `Host` for its requests, if the shares differ in this.
+    /// The `Host` of this share's requests, if it differs between shares.
     pub host: Option<String>,
 }
 

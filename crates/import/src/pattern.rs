@@ -61,8 +61,8 @@ impl Pattern {
         }
     }
 
-    /// Precedence in Weir: of two patterns that match a path, the smaller rank wins. It compares segments, literal ones
-    /// first.
+    /// Precedence in Weir: of two patterns that match a path, the smaller rank wins. Ranks compare segment by segment;
+    /// literal segments come first.
     pub(crate) fn rank(&self) -> (Vec<u8>, Reverse<usize>) {
         let count = self.path().matches('/').count();
         let mut ranks: Vec<_> =
@@ -75,7 +75,8 @@ impl Pattern {
         (ranks, Reverse(self.path().len()))
     }
 
-    /// The pattern of the paths that both match, possibly of a few more; `None` if there are no such paths.
+    /// The pattern of the paths that both this and `other` match, possibly of a few more; `None` if there are no such
+    /// paths.
     pub(crate) fn meet(&self, other: &Self) -> Option<Self> {
         if self.covers(other) {
             return Some(other.clone());

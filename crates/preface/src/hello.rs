@@ -34,10 +34,10 @@ pub enum HelloError {
     TooLong,
 }
 
-/// Reads the ClientHello at the beginning of `bytes`. It may span several records: with a hybrid key share it
-/// is larger than a packet. Errors: no continuation makes `bytes` a ClientHello.
+/// Reads the ClientHello at the beginning of `bytes`, which may span several records and, with a hybrid key share,
+/// several packets. Errors: no continuation makes `bytes` a ClientHello.
 ///
-/// A partial message is not copied: only the headers of its few records are read.
+/// Does not copy a partial message, and reads only the headers of its records.
 pub fn read(bytes: &[u8]) -> Result<Look<Hello>, HelloError> {
     let (mut records, mut header, mut come) = (Records { bytes }, Vec::with_capacity(HEADER), 0);
     for nth in 0.. {
@@ -127,8 +127,8 @@ fn parse(body: &[u8]) -> Result<Hello, HelloError> {
             _ => {}
         }
     }
-    // RFC 8446 section 4.2 forbids duplicates. Servers differ in which one they use, so the gateway could
-    // route by one and the server use the other.
+    // RFC 8446 section 4.2 forbids duplicates. Servers differ in which duplicate they use, so the gateway could route
+    // by one while the server uses the other.
     kinds.sort_unstable();
     if kinds.windows(2).any(|pair| pair[0] == pair[1]) {
         return Err(HelloError::TwoOfAKind);
@@ -154,8 +154,8 @@ fn server_name(mut data: Reader<'_>) -> Result<Option<String>, HelloError> {
     Ok(found)
 }
 
-/// A DNS name (RFC 1035 section 2.3.4) in lower case. RFC 6066 section 3 forbids a trailing dot, but some clients send
-/// one: it is removed.
+/// A DNS name (RFC 1035 section 2.3.4) in lower case. Removes a trailing dot, which some clients send although RFC 6066
+/// section 3 forbids it.
 fn host_name(name: &[u8]) -> Result<String, HelloError> {
     let name = name.strip_suffix(b".").unwrap_or(name);
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
@@ -208,7 +208,8 @@ impl<'a> Reader<'a> {
 /// with many tickets.
 pub const LONGEST: usize = 16 * 1024;
 
-/// The maximum number of records. Libraries send one; censorship circumvention tools split it into several.
+/// The maximum number of records. Libraries send one record; censorship circumvention tools split the ClientHello into
+/// several.
 pub const MOST_RECORDS: usize = 64;
 
 const RECORD_HEADER: usize = 5;

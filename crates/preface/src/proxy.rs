@@ -44,7 +44,7 @@ pub enum ProxyError {
     /// A version that is not 2, or an unknown command.
     #[error("an unknown version or command")]
     BadCommand,
-    /// Addresses of another kind than stream sockets, or of an invalid length.
+    /// Addresses of a kind other than stream sockets, or of an invalid length.
     #[error("invalid addresses")]
     BadAddresses,
     /// More than [`LONGEST`] bytes.

@@ -55,8 +55,8 @@ impl Drop for KeptOff {
 pub struct Cores(pub Vec<usize>);
 
 impl Cores {
-    /// Checks that this process may use every core of the list. Errors: a message with the first core that is not
-    /// allowed and the allowed ones, or those of sched_getaffinity(2).
+    /// Checks that this process may use every core of the list. Errors: a message that names the first core that is not
+    /// allowed and lists the allowed ones; or those of sched_getaffinity(2).
     pub fn check(&self) -> io::Result<()> {
         let allowed = allowed()?;
         match self.0.iter().find(|core| !allowed.0.contains(core)) {

@@ -54,8 +54,8 @@ impl<N: Net, T> Frontends<N, T> {
         Ok(Self { frontends: frontends.collect(), tag })
     }
 
-    /// Watches one more listener and returns its index, possibly that of a closed one. If the poller has no memory for
-    /// it, the listener starts paused.
+    /// Watches one more listener and returns its index, possibly the index of a closed listener. If the poller has no
+    /// memory left, the new listener starts paused.
     pub fn add(&mut self, listener: N::Listener, with: T, net: &mut N) -> u32 {
         let at = self.frontends.iter().position(Option::is_none).unwrap_or_else(|| {
             self.frontends.push(None);
@@ -73,7 +73,7 @@ impl<N: Net, T> Frontends<N, T> {
         self.get(index).map_or(Ok(None), |frontend| net.accept(&frontend.listener))
     }
 
-    /// Stops accepting from a listener for [`REST`] or until [`Frontends::wake`]. Connections stay in its
+    /// Stops accepting from a listener for [`REST`] or until [`Frontends::wake`]. Connections stay in the listener's
     /// queue.
     pub fn rest(&mut self, index: u32, net: &mut N) {
         let Some(frontend) = self.get_mut(index) else { return };
@@ -98,12 +98,12 @@ impl<N: Net, T> Frontends<N, T> {
         self.frontends.iter().flatten().any(|frontend| frontend.rests)
     }
 
-    /// The context of a listener's connections; `None` once it is closed.
+    /// The context of a listener's connections; `None` once the listener is closed.
     pub fn of(&self, index: u32) -> Option<&T> {
         self.get(index).map(|frontend| &frontend.with)
     }
 
-    /// Replaces the context of a listener's later connections and returns the previous one; `None` once it is
+    /// Replaces the context of a listener's later connections and returns the previous one; `None` once the listener is
     /// closed.
     pub fn replace(&mut self, index: u32, with: T) -> Option<T> {
         let frontend = self.get_mut(index)?;

@@ -70,8 +70,8 @@ fn advice(address: &Address, source: &io::Error) -> &'static str {
 }
 
 impl Listener {
-    /// Binds `count` sockets to one address with `SO_REUSEPORT`, so that the kernel spreads connections over
-    /// them. Port 0 picks one free port for all. Accepted connections have TCP_NODELAY.
+    /// Binds `count` sockets to one address with `SO_REUSEPORT`, so that the kernel spreads connections over them. With
+    /// port 0, the system picks one free port for all sockets. Accepted connections have TCP_NODELAY.
     ///
     /// # Errors
     /// [`BindError::InUse`] when another process listens on the address. `SO_REUSEPORT` alone would share the
@@ -144,9 +144,9 @@ impl Listener {
         }
     }
 
-    /// Reserves a path for `count` workers. All share one socket, so each of them can accept any connection. Clients
-    /// cannot connect before [`Listener::begin`]. `mode` sets the permissions of the file, which is removed with the
-    /// last listener.
+    /// Reserves a path for `count` workers. All workers share one socket, so each can accept any connection. Clients
+    /// cannot connect before [`Listener::begin`]. `mode` sets the permissions of the file, which the last listener
+    /// removes when dropped.
     ///
     /// # Errors
     /// [`BindError::InUse`] when another process listens on the path. A stale socket file is replaced.
@@ -203,7 +203,7 @@ impl Listener {
         Ok(Self { shared: self.shared, ..self.share()? })
     }
 
-    /// Whether [`Listener::join`] can add sockets to its group.
+    /// Whether [`Listener::join`] can add sockets to this socket's group.
     pub fn is_in_group(&self) -> bool {
         self.hold == Hold::Own && self.address.tcp().is_some() && self.socket.reuse_port().unwrap_or(false)
     }
@@ -228,8 +228,8 @@ impl Listener {
         Self { file, ..self }
     }
 
-    /// Claims the file: sets its permissions, and removes it with the last listener on the socket. Errors: the file was
-    /// removed, another file has taken its path, or chmod(2) failed.
+    /// Claims the file: sets its permissions, and makes the last listener on the socket remove the file when dropped.
+    /// Errors: the file was removed, another file has taken its path, or chmod(2) failed.
     pub fn claim_file(&self, mode: u32) -> io::Result<()> {
         self.file.as_ref().map_or(Ok(()), |file| file.claim(mode))
     }

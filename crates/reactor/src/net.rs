@@ -1,6 +1,7 @@
 //! The interface between a worker and its network: the kernel's sockets, or a simulation with its own clock.
 //!
-//! Workers use it through a type parameter, never through a vtable, so with the kernel it is as fast as direct calls.
+//! Workers use this interface through a type parameter, never through a vtable, so kernel sockets are as fast as with
+//! direct calls.
 
 use crate::address::Address;
 use crate::slab::Key;

@@ -25,8 +25,8 @@ pub enum Read {
     End,
 }
 
-/// Starts a TCP connection with TCP_NODELAY. It is established once the socket is writable and [`error`] returns no
-/// error. Errors: those of socket(2) and connect(2), except "in progress".
+/// Starts a TCP connection with TCP_NODELAY. The connection is established once the socket is writable and [`error`]
+/// returns no error. Errors: those of socket(2) and connect(2), except "in progress".
 pub fn connect(address: SocketAddr) -> io::Result<OwnedFd> {
     begin(tcp(address)?, &address)
 }

@@ -14,8 +14,8 @@ pub enum Stop {
     Now,
 }
 
-/// Optional handlers. Without one, SIGUSR1, SIGHUP and SIGUSR2 are ignored, and a message on stderr names the
-/// alternative.
+/// Optional handlers. Without a handler, its signal (SIGUSR1, SIGHUP or SIGUSR2) only prints a message on stderr that
+/// names the alternative.
 pub struct Handlers<M> {
     /// SIGUSR1: prints the loops' state to stderr.
     pub tell: Option<fn(&[Sender<M>])>,
@@ -34,8 +34,8 @@ impl<M> Default for Handlers<M> {
 }
 
 /// Sends a message to every loop for each SIGTERM and SIGINT: [`Stop::Drain`] for the first, [`Stop::Now`] for later
-/// ones. Passes SIGUSR1, SIGHUP and SIGUSR2, on which other servers reopen a log, reload or upgrade, to `handlers`.
-/// Errors: the signal handlers cannot be installed.
+/// ones. Passes SIGUSR1, SIGHUP and SIGUSR2 to `handlers`; other servers use these signals to reopen a log, reload or
+/// upgrade. Errors: the signal handlers cannot be installed.
 pub fn forward_signals<M: From<Stop> + Send + 'static>(
     loops: Vec<Sender<M>>,
     handlers: Handlers<M>,

@@ -53,7 +53,7 @@ pub struct Ready {
     pub hangup: bool,
 }
 
-/// The results of one turn. The worker owns them, so iterating does not borrow the loop.
+/// The results of one turn. The worker owns this value, so iterating does not borrow the loop.
 #[derive(Default)]
 pub struct Events {
     raw: Vec<epoll::Event>,
@@ -189,7 +189,7 @@ impl fmt::Debug for Events {
 }
 
 impl Events {
-    /// Empties both lists, for the next turn.
+    /// Empties the lists of events and due keys, for the next turn.
     pub fn clear(&mut self) {
         self.raw.clear();
         self.due.clear();

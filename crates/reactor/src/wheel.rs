@@ -1,7 +1,7 @@
 //! Deadlines as absolute instants in a hierarchical timer wheel.
 //!
-//! A deadline that moves with each request need not touch the wheel each time: see [`Timer`](crate::Timer). The owner
-//! cancels its entry before it is dropped, which takes a few stores, as arming does.
+//! A deadline that moves with each request need not touch the wheel each time: see [`Timer`](crate::Timer). An owner
+//! cancels its wheel entry before the owner is dropped; cancelling, like arming, takes a few stores.
 
 use crate::share::share;
 use crate::slab::Key;
@@ -113,8 +113,8 @@ impl Wheel {
         self.soonest
     }
 
-    /// Appends the keys due at `now` to `due`, up to the number that a turn may handle after one that took `spent`. The
-    /// next call returns the remaining keys; until then, [`Wheel::next`] is in the past.
+    /// Appends the keys due at `now` to `due`, as many as a turn may handle if the previous turn took `spent`. The next
+    /// call returns the remaining keys; until then, [`Wheel::next`] is in the past.
     #[inline]
     pub fn expire(&mut self, now: Instant, spent: Duration, due: &mut Vec<Key>) {
         match self.soonest {

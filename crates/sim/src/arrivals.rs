@@ -1,4 +1,4 @@
-//! Overload: more clients than the gateway can complete handshakes for, and the number that it still serves.
+//! Overload: more clients arrive than the gateway can complete handshakes for. Counts the clients that it still serves.
 
 use crate::host::Host;
 use std::time::Duration;

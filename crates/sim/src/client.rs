@@ -51,7 +51,7 @@ pub(crate) struct Behaviour {
     pub(crate) is_malformed: bool,
 }
 
-/// The way in which a client is connected to the gateway and to an origin.
+/// A client's path to the gateway and to an origin.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Way {
     /// The client address that the gateway must report to origins; `None`: the gateway cannot know it.

@@ -1,5 +1,5 @@
-//! A gateway with single clients, driven step by step: for rules that apply to connections rather than exchanges. The
-//! gateway generates all responses, or forwards to one server with a limit of one connection.
+//! A gateway with single clients, driven step by step, to test rules that apply to connections rather than exchanges.
+//! The gateway generates all responses, or forwards to one server with a limit of one connection.
 
 use crate::net::{SimListener, SimNet};
 use crate::peer::Peer;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use weir_gateway::harness::{LeakCheck, StreamCheck};
 
 impl Run<'_> {
-    /// No request arrives at a server that must not receive it.
+    /// Checks that no request arrives at a server that must not receive it.
     pub(crate) fn judge_arrivals(&mut self) {
         let world = self.world.borrow();
         let is_limited = self.plan.most_connections.is_some();
@@ -24,7 +24,7 @@ impl Run<'_> {
         }
     }
 
-    /// The gateway keeps no stream and no uncredited byte of a connection whose streams have all ended.
+    /// Checks that the gateway keeps no stream and no uncredited byte of a connection whose streams have all ended.
     pub(crate) fn judge_idle(&mut self) {
         for client in self.clients.iter_mut().filter_map(AnyClient::take_idle) {
             let Some(StreamCheck { streams, held }) = self.gateway.streams_of(client) else { continue };
@@ -36,7 +36,8 @@ impl Run<'_> {
         }
     }
 
-    /// While nothing happens, no request waits if a connection is idle or the limit allows another one.
+    /// Checks, while nothing happens, that no request waits if a connection is idle or the limit allows another
+    /// connection.
     pub(crate) fn judge_quiet(&mut self) {
         let plan = self.plan;
         let Some(most) = plan.most_connections else { return };
@@ -54,8 +55,8 @@ impl Run<'_> {
         }
     }
 
-    /// While nothing happens and no request is in progress, no connection to a server keeps a stream or an uncredited
-    /// byte.
+    /// Checks, while nothing happens and no request is in progress, that no connection to a server keeps a stream or an
+    /// uncredited byte.
     pub(crate) fn judge_servers(&mut self) {
         let world = self.world.borrow();
         // A frame, or the end of a connection, may end a stream whose response is already complete.
@@ -116,7 +117,7 @@ impl Run<'_> {
             || (self.draining.is_some() && self.gateway.is_there())
     }
 
-    /// Every request has one outcome, and the log contains a reason for every loss.
+    /// Checks that every request has one outcome, and that the log contains a reason for every loss.
     pub(crate) fn judge(&mut self) {
         let mut wrong = Vec::new();
         for (id, entry) in self.ledger.entries.iter().enumerate() {
@@ -237,8 +238,8 @@ impl Run<'_> {
     }
 
     /// Whether the client sent this request after one with an early response. The connection closes after such a
-    /// response. The head of a successful one does not announce this, since the request might have ended before the
-    /// response did.
+    /// response. The head of a successful response does not announce the close, since the request might have ended
+    /// before the response did.
     fn follows_early_response(&self, id: usize) -> bool {
         let entry = &self.ledger.entries[id];
         let before = self.ledger.entries[..id].iter().rev();

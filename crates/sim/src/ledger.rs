@@ -44,7 +44,7 @@ pub(crate) struct Entry {
     pub(crate) has_begun: bool,
     /// A GOAWAY has named a last stream that includes this request.
     pub(crate) is_accepted: bool,
-    /// The gateway has told the client that it did not process the request, and how.
+    /// The gateway has reported the request to the client as not processed, in this way.
     pub(crate) unprocessed: Option<Unprocessed>,
     /// Number of mirrored copies.
     pub(crate) copies: u32,
@@ -61,7 +61,8 @@ pub(crate) struct Arrival {
     pub(crate) link: usize,
     /// Whether the link carried an earlier request.
     pub(crate) is_reused: bool,
-    /// Bytes from the origin that the gateway had read by then; `None` over TLS, where handshake bytes would count.
+    /// Bytes from the origin that the gateway had read at the arrival; `None` over TLS, where handshake bytes would
+    /// count.
     pub(crate) read: Option<usize>,
     /// Bytes from the gateway that the origin had read, including this head.
     pub(crate) got: usize,
@@ -89,9 +90,9 @@ pub(crate) struct OnStream {
 /// The gateway's retry settings.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Repeats {
-    /// The methods that it may retry.
+    /// The methods that the gateway may retry.
     pub(crate) retry: Retry,
-    /// Whether it also retries after some error responses.
+    /// Whether the gateway also retries after some error responses.
     pub(crate) after_errors: bool,
 }
 

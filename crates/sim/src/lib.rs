@@ -26,9 +26,9 @@
 //!     worker never fails or reports an internal error.
 //! 13. **Calm.** Without a fault in the plan, every request gets its response at once, and nothing is logged.
 //! 14. **Counters.** The counters of requests, responses and early ends agree.
-//! 15. **Windows.** No DATA exceeds a window, no stream gets more credit than its client or origin has sent, and a
-//! 15. **Windows.** No DATA exceeds a window, no stream gets more credit than its client or origin has sent, and a
-//!     connection whose streams have all ended keeps no stream and no uncredited byte.
+//! 15. **Windows.** No DATA exceeds a window, no stream gets credit for more bytes than its client or origin has sent,
+//!     and a connection whose streams have all ended keeps no stream and no uncredited byte.
+//! 16. **Neighbours.** A stream whose response the client does not read delays no other stream.
 //! 17. **GOAWAY.** A drain sends a GOAWAY in advance before the one that names the last stream, which never grows. A
 //!     request up to that stream gets its outcome, and a later or refused one never reaches an origin.
 //! 18. **Streams.** No connection to a server has more streams than the server's acknowledged SETTINGS and the service

@@ -8,7 +8,7 @@ use weir_http::Method;
 /// One request and the response that it asks for.
 #[derive(Clone, Debug)]
 pub(crate) struct Ask {
-    /// Its ID, in its target and in a field.
+    /// The request's ID, in its target and in a field.
     pub(crate) id: usize,
     pub(crate) method: Method,
     /// The request is HTTP/1.0.
@@ -20,9 +20,9 @@ pub(crate) struct Ask {
     pub(crate) answer: Answer,
     /// The requested switch of protocols.
     pub(crate) switch: Option<Switch>,
-    /// Both messages have trailers if their form allows; only in HTTP/2.
+    /// The request and the response have trailers if their form allows; only in HTTP/2.
     pub(crate) has_trailers: bool,
-    /// The prefix of its path.
+    /// The prefix of the request's path.
     pub(crate) below: &'static str,
 }
 
@@ -57,7 +57,7 @@ pub(crate) enum Answer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) status: u16,
-    /// Its body and framing.
+    /// The error's body and framing.
     pub(crate) answer: Answer,
 }
 
@@ -173,7 +173,8 @@ impl Ask {
         out
     }
 
-    /// The body that the client must receive, or the bytes of a tunnel; empty if the method or the status forbids one.
+    /// The body that the client must receive, or the bytes of a tunnel; empty if the method or the status forbids a
+    /// body.
     pub(crate) fn answer_body(&self) -> Vec<u8> {
         self.body_of(self.answer, self.id ^ ANSWER)
     }

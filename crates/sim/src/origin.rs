@@ -37,11 +37,11 @@ pub(crate) struct Origin {
 /// The origin's role and the gateway's settings that it checks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Site {
-    /// It receives mirrored copies.
+    /// The origin receives mirrored copies.
     pub(crate) is_mirror: bool,
-    /// The gateway sends it a PROXY header.
+    /// The gateway sends the origin a PROXY header.
     pub(crate) is_announced: bool,
-    /// It is the target of passthrough connections.
+    /// The origin is the target of passthrough connections.
     pub(crate) is_passed: bool,
     /// The gateway's retry settings.
     pub(crate) repeats: Repeats,
@@ -49,7 +49,7 @@ pub(crate) struct Site {
     pub(crate) errors: u64,
     /// Faulty responses per thousand.
     pub(crate) badness: u64,
-    /// It sends 103 at random.
+    /// The origin sends 103 at random.
     pub(crate) interim: bool,
     /// The maximum number of concurrent requests on one HTTP/2 connection.
     pub(crate) most_streams: usize,

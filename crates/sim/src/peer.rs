@@ -6,7 +6,7 @@ use weir_tls::Session;
 /// A client's or an origin's side of a link.
 #[derive(Debug)]
 pub(crate) struct Peer {
-    /// Its link.
+    /// The peer's link.
     pub(crate) link: usize,
     /// The TLS session; `None`: cleartext.
     session: Option<Session>,

@@ -3,7 +3,7 @@
 use crate::run::{Report, run};
 use weir_gateway::document::{HalfClose, ProxyProtocol, Retry};
 
-/// The participants of a run and its faults.
+/// The participants and faults of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// Gateway workers.
@@ -28,7 +28,7 @@ pub struct Plan {
     pub http2_servers: bool,
     /// Reloads switch between HTTP/1.1 and HTTP/2 to servers that speak both; cleartext only.
     pub flips_http2: bool,
-    /// Limit of concurrent requests on one connection to such a server; `None`: the default.
+    /// Limit of concurrent requests on one connection to an HTTP/2 server; `None`: the default.
     pub most_streams: Option<u32>,
     /// Streams that their clients reset, per thousand.
     pub resets: u64,
@@ -38,7 +38,7 @@ pub struct Plan {
     pub vanishes: u64,
     /// Clients that end their stream after their last request, per thousand.
     pub half_closes: u64,
-    /// The gateway's policy for the requests of such clients.
+    /// The gateway's policy for requests of clients that end their stream early.
     pub half_close: HalfClose,
     /// Clients whose first request is malformed, per thousand.
     pub garbage: u64,
@@ -54,7 +54,7 @@ pub struct Plan {
     pub retries_errors: bool,
     /// Refused connections to origins, per thousand.
     pub refusals: u64,
-    /// Connections without a free descriptor, from clients or to origins, per thousand.
+    /// Connections, from clients or to origins, for which the gateway has no free descriptor, per thousand.
     pub shortages: u64,
     /// Origins that send a response before any request, per thousand; cleartext only.
     pub speaks_first: u64,

@@ -1,4 +1,4 @@
-//! One client and its origins that send a fuzzer's bytes, and the rules that hold for all bytes.
+//! One client and its origins, which send a fuzzer's bytes, and the rules that must hold for any bytes.
 
 use crate::gateway::Gateway;
 use crate::ledger::Ledger;

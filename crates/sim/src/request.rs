@@ -12,7 +12,7 @@ use weir_http::Method;
 pub(crate) struct Received<'a> {
     pub(crate) method: Method,
     pub(crate) target: &'a str,
-    /// The protocol that it asks to switch to; empty if none.
+    /// The protocol that the request asks to switch to; empty if none.
     pub(crate) protocol: &'a str,
     /// The value of a field; empty if absent.
     pub(crate) field: &'a dyn Fn(&str) -> String,

@@ -60,7 +60,7 @@ pub fn run(seed: u64, plan: &Plan) -> Report {
     run.finish()
 }
 
-/// One client that sends requests one after the other, without faults. For benchmarks: only the gateway's cost counts.
+/// One client that sends requests one after the other, without faults: for benchmarks of the gateway alone.
 #[derive(Clone, Copy, Debug)]
 pub struct Steady {
     /// TLS between client and gateway.

@@ -144,7 +144,7 @@ fn statuses(are_meant: bool, statuses: RangeInclusive<u16>) -> ErrorStatuses {
     if are_meant { statuses.into() } else { ErrorStatuses::default() }
 }
 
-/// Error statuses that the gateway retries at another server, if the plan asks for it.
+/// Error statuses that the gateway retries at another server, if the plan asks for such retries.
 pub(crate) const RETRIED: RangeInclusive<u16> = 502..=504;
 
 /// A rough network is slower than the minimum rates, so a faultless plan has none.

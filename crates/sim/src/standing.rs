@@ -26,7 +26,7 @@ impl Standing {
         Self(vec![vec![Known::default(); servers]; workers])
     }
 
-    /// A worker adopts a configuration; it knows nothing about a server with a new address.
+    /// A worker adopts a configuration. The worker then knows nothing about a server with a new address.
     pub(crate) fn adopted(&mut self, worker: usize, moves: &[u8], drained: &[bool], now: Duration) {
         for ((known, moves), is_drained) in self.0[worker].iter_mut().zip(moves).zip(drained) {
             if known.moves != *moves {
@@ -56,9 +56,9 @@ impl Standing {
     }
 
     /// The reason why a worker must not open a connection to a server now: the server is drained, or it is down or
-    /// ejected while another server is available. Another server does not count as available if it is the only one and
-    /// the worker has just failed to connect to it, or if it was ejected in the same `turn`, possibly before the
-    /// connection.
+    /// ejected while another server is available. Another server does not count as available if it was ejected in the
+    /// same `turn`, possibly before the connection, or if it is the only available one and the worker has just failed
+    /// to connect to it.
     pub(crate) fn wrong_connection(
         &self,
         worker: usize,

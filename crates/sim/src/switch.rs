@@ -19,10 +19,11 @@ pub(crate) struct Switch {
     pub(crate) is_on_stream: bool,
 }
 
-/// The order of an origin's bytes and its end.
+/// The order in which an origin sends its bytes and ends its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// The origin sends its bytes and ends at once. If either side is an HTTP/2 stream, that ends the whole tunnel.
+    /// The origin sends its bytes and ends at once. If either side is an HTTP/2 stream, this end closes the whole
+    /// tunnel.
     AtOnce,
     /// The origin sends its bytes after the client has ended.
     Replies,
@@ -61,8 +62,8 @@ impl Switch {
         fields
     }
 
-    /// Checks that a request asks an origin for this protocol. `asked`: the client's request, if any; `protocol`: that
-    /// of the received head, empty if absent.
+    /// Checks that a request asks an origin for this protocol. `asked`: the client's request, if any; `protocol`: the
+    /// protocol in the received head, empty if absent.
     pub(crate) fn check(asked: Option<Self>, id: usize, protocol: &str, ledger: &mut Ledger) {
         let wanted = asked.map_or("", |switch| switch.protocol);
         if wanted != protocol {
@@ -72,7 +73,7 @@ impl Switch {
     }
 
     /// Checks the bytes that an origin has received from the client when the stream ends cleanly. `servers_end`: the
-    /// origin's end ends the whole tunnel, so the client's last bytes may be missing.
+    /// whole tunnel closes when the origin closes its side, so with [`Order::AtOnce`] the client's last bytes may be missing.
     pub(crate) fn ends_at_origin(self, id: usize, got: &[u8], servers_end: bool, ledger: &mut Ledger) {
         let is_own = self.is_own(id, got, ledger);
         if let Some(entry) = ledger.entries.get_mut(id) {

@@ -41,7 +41,7 @@ impl Tunnels {
         tunnels
     }
 
-    /// The sum of both.
+    /// The sum of this and `other`.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let sum = |a: [usize; 2], b: [usize; 2]| [a[0] + b[0], a[1] + b[1]];

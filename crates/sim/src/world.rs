@@ -61,11 +61,11 @@ pub(crate) struct Listening {
 pub(crate) struct Faults {
     /// Delays bytes, splits them at random and limits buffers. If false, everything is immediate.
     pub(crate) rough: bool,
-    /// Includes buffers below 300 bytes. A handshake through one would exceed its timeout.
+    /// Includes buffers below 300 bytes. A handshake through such a small buffer would exceed its timeout.
     pub(crate) tiny: bool,
     /// Refused connections to origins, per thousand.
     pub(crate) refusals: u64,
-    /// Connections without a free descriptor, per thousand.
+    /// Connections for which the gateway has no free descriptor, per thousand.
     pub(crate) shortages: u64,
     /// Flips bits in transit, so that runs report violations even if the gateway is correct. This tests the checks.
     pub(crate) corrupts: bool,

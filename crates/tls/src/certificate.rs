@@ -12,7 +12,8 @@ use crate::identity::NotingKey;
 use crate::portable::KeyCopy;
 use crate::{Curves, Identity, KeyName, OfferError, Presented, SettingsError, Staple, TimeProvider, curves};
 
-/// A server's certificate chain with its key, loaded and checked. Clones share it, and so do all servers that present it.
+/// A server's certificate chain with its key, loaded and checked. Clones, and all servers that present the certificate,
+/// share one copy.
 #[derive(Clone)]
 pub struct Certificate(Arc<Loaded>);
 
@@ -29,7 +30,7 @@ struct Loaded {
 struct Chain {
     /// Without an OCSP response.
     bare: Arc<CertifiedKey>,
-    /// With its OCSP response, unless there is none to staple.
+    /// The chain with its OCSP response; `None` if there is no response to staple.
     stapled: Option<Arc<CertifiedKey>>,
 }
 
@@ -67,9 +68,9 @@ impl Certificate {
     }
 
     /// Prepares the key for all clones to sign with `curves`, in addition to AWS-LC. Reads `identity`, the source of
-    /// the certificate, again. Does nothing if the key is already prepared or AWS-LC signs. Errors: those of
-    /// [`Certificate::load`], this process cannot use the curves, or another certificate has replaced this one in the
-    /// files.
+    /// the certificate, again. Does nothing if the key is already prepared, or if AWS-LC makes its signatures anyway.
+    /// Errors: those of [`Certificate::load`], this process cannot use the curves, or another certificate has replaced
+    /// this one in the files.
     pub fn prepare(&self, identity: &Identity, curves: Curves) -> Result<(), SettingsError> {
         if self.is_prepared(curves) {
             return Ok(());
@@ -117,28 +118,28 @@ impl Certificate {
         &self.0.presented
     }
 
-    /// Whether both are clones of one certificate.
+    /// Whether this and `other` are clones of one certificate.
     pub fn is_clone_of(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Whether both have the same chain, and so the same key.
+    /// Whether this and `other` have the same chain, and so the same key.
     pub fn has_chain_of(&self, other: &Self) -> bool {
         self.bare().cert == other.bare().cert
     }
 
-    /// The chain without an OCSP response, signed for by AWS-LC.
+    /// The chain without an OCSP response, and the key that signs with AWS-LC.
     pub(crate) fn bare(&self) -> &Arc<CertifiedKey> {
         &self.0.signs_with_aws_lc.bare
     }
 
-    /// The copy of its key; `None` unless the certificate is portable.
+    /// The copy of the certificate's key; `None` unless the certificate is portable.
     pub(crate) fn key_copy(&self) -> Option<&KeyCopy> {
         self.0.key.as_ref()
     }
 
-    /// The chain with its OCSP response if that is valid at the time of `clock`. Signs with `curves` if prepared for
-    /// them.
+    /// The chain, with its OCSP response if the response is valid at the time of `clock`. Signs with `curves` if the
+    /// key was prepared for them.
     pub(crate) fn certified(&self, curves: Curves, clock: &dyn TimeProvider) -> &Arc<CertifiedKey> {
         let Loaded { signs_with_aws_lc, signs_with_ifma, presented, key: _ } = &*self.0;
         let of_ifma = signs_with_ifma.get().filter(|_| curves.has_own_signatures());

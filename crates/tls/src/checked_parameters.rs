@@ -85,8 +85,8 @@ pub(crate) fn checked_alpn(protocols: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Settin
     }
 }
 
-/// The record size with its header, as rustls counts it. Errors: `bytes` of application data are too few or
-/// too many.
+/// The record size including the header, as rustls counts it. Errors: `bytes` of application data are too few or too
+/// many.
 pub(crate) fn record_size(bytes: usize) -> Result<usize, SettingsError> {
     match (512..=RECORD_PLAINTEXT).contains(&bytes) {
         true => Ok(bytes + RECORD_HEADER),

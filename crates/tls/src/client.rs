@@ -57,8 +57,8 @@ pub struct ClientSettings {
     pub identity: Option<Identity>,
     /// As [`crate::ServerSettings::record_size`].
     pub record_size: usize,
-    /// A file to append each session's secrets to, in the NSS key log format (known from `SSLKEYLOGFILE`),
-    /// which allows decrypting the traffic; created with mode 0600. Default: none.
+    /// A file to append each session's secrets to, in the NSS key log format (known from `SSLKEYLOGFILE`). The file
+    /// allows decrypting the traffic. Created with mode 0600. Default: none.
     pub key_log: Option<PathBuf>,
     /// The wall clock. Default: the system's.
     pub time: Arc<dyn TimeProvider>,
@@ -171,8 +171,8 @@ impl Client {
     }
 }
 
-/// One core's part of a [`Client`]: three configurations with one session store, which offers different
-/// sessions to each.
+/// One core's part of a [`Client`]: three rustls configurations that share one session store. Each configuration offers
+/// different sessions.
 #[derive(Clone, Debug)]
 pub struct Connector {
     any: Arc<ClientConfig>,
@@ -204,8 +204,8 @@ impl Connector {
     }
 }
 
-/// The name to verify in the server's certificate, and the key of its sessions: a DNS name or an IP address.
-/// The client sends only a DNS name to the server (RFC 6066 3).
+/// The name to verify in the server's certificate, and the key under which the client stores sessions: a DNS name or an
+/// IP address. The client sends only a DNS name to the server (RFC 6066 3).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PeerName(ServerName<'static>);
 

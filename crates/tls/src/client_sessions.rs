@@ -13,7 +13,7 @@ use crate::notes::{self, Lent};
 
 /// The maximum number of names; the oldest is evicted first. A gateway has one per upstream name.
 const NAMES: usize = 1024;
-/// The time after its full handshake during which a client offers a TLS 1.2 session: the maximum that RFC
+/// The maximum age of a TLS 1.2 session, counted from its full handshake, that a client offers: the maximum that RFC
 /// 5246 F.1.4 suggests. A ticket may have a shorter lifetime, which rustls enforces; a session ID has none.
 const TLS12_LIFETIME_SECONDS: u64 = 24 * 60 * 60;
 

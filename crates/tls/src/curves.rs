@@ -54,7 +54,7 @@ pub enum Unusable {
 }
 
 impl Curves {
-    /// All of them, the default first.
+    /// All implementations, the default first.
     pub const ALL: [Self; 3] = [Self::AwsLc, Self::Ifma, Self::IfmaX25519];
 
     /// The name in settings and reports: `aws-lc`, `ifma`, `ifma-x25519`.

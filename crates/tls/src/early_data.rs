@@ -1,9 +1,9 @@
 //! Rejected early data (RFC 8446 4.2.10): drops each record once.
 //!
-//! A server cannot decrypt rejected early data, and rustls skips up to 16 KiB of such records. But it leaves them in
-//! its input and counts them again in each call until another record follows, so early data in several pieces exceeded
-//! the limit at a third of 16 KiB or less. So the decrypter of a server's handshake counts the records that it could
-//! not decrypt, and the caller drops them.
+//! A server cannot decrypt rejected early data, and rustls skips up to 16 KiB of such records. But rustls leaves the
+//! skipped records in its input and counts them again in each call until another record follows, so early data in
+//! several pieces exceeded the limit at a third of 16 KiB or less. So the decrypter of a server's handshake counts the
+//! records that it could not decrypt, and the caller drops these records.
 
 use rustls::crypto::cipher::{
     AeadKey, InboundOpaqueMessage, InboundPlainMessage, Iv, MessageDecrypter, MessageEncrypter,
@@ -22,7 +22,7 @@ pub(crate) enum EarlyData {
     Over,
     /// Yes: this is a server's session.
     Possible {
-        /// The bytes of such records, with headers, at the front of rustls's input.
+        /// The bytes of undecryptable records, with headers, at the front of rustls's input.
         skipped: usize,
     },
 }
@@ -79,8 +79,7 @@ impl MessageDecrypter for NotingDecrypter {
     }
 }
 
-/// Takes the number of bytes at the front of rustls's input that it skipped in this call; the caller drops
-/// them.
+/// Takes the number of bytes at the front of rustls's input that rustls skipped in this call; the caller drops them.
 pub(crate) fn take_skipped() -> usize {
     match notes::current().early_data {
         EarlyData::Possible { skipped } if skipped > 0 => {

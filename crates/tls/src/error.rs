@@ -105,15 +105,15 @@ pub enum OfferError {
         version: Version,
         /// `suites` or `groups`.
         what: &'static str,
-        /// Its suites or groups.
+        /// The version's suites or groups.
         allowed: String,
     },
-    /// A version is enabled without a signature scheme for it and its suites.
+    /// A version is enabled without a signature scheme that fits the version and its suites.
     #[error("TLS {version} is enabled without a signature scheme for it: expected one of {allowed}")]
     VersionHasNoSignature {
         /// The version.
         version: Version,
-        /// The schemes that fit its suites.
+        /// The schemes that fit the version's suites.
         allowed: String,
     },
     /// An unsupported signature scheme.
@@ -190,10 +190,10 @@ pub enum TlsError {
     /// A record failed to decrypt: it was modified, or encrypted under another key.
     #[error("cannot decrypt a record from the peer")]
     BadRecord,
-    /// Both sides have no version, suite, group or signature in common.
+    /// The two sides have no version, suite, group or signature scheme in common.
     #[error("nothing in common with the peer: {0}")]
     Incompatible(String),
-    /// Both sides have no application protocol in common (RFC 7301 3.2).
+    /// The two sides have no application protocol in common (RFC 7301 3.2).
     #[error("no application protocol in common with the peer")]
     NoApplicationProtocol,
     /// The peer's certificate is not trusted.

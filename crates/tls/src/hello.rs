@@ -66,11 +66,11 @@ pub(crate) fn missing(partial: &[u8]) -> Option<usize> {
     wanted.checked_sub(partial.len()).filter(|missing| *missing > 0)
 }
 
-/// The maximum length of a ClientHello with its record headers. Real ones have up to 2 KiB with a hybrid key
+/// The maximum length of a ClientHello with its record headers. Real ClientHellos have up to 2 KiB with a hybrid key
 /// share, and more with many tickets.
 const MOST_BYTES: usize = 16 * 1024 + MOST_RECORDS * RECORD_HEADER;
-/// The maximum number of records of a ClientHello. Libraries send one; censorship circumvention tools split
-/// it into several.
+/// The maximum number of records of a ClientHello. Libraries send one record; censorship circumvention tools split the
+/// ClientHello into several.
 const MOST_RECORDS: usize = 64;
 
 /// The headers of the handshake records that a server has received since its last hello.
@@ -121,8 +121,8 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// Inspects outgoing records during the handshake. Hellos are never encrypted, and rustls puts each into
-    /// its own record.
+    /// Inspects outgoing records during the handshake. Hellos are never encrypted, and rustls puts each hello into its
+    /// own record.
     pub(crate) fn see(&mut self, mut records: &[u8]) {
         while let Some((record, rest)) = split_record(records) {
             records = rest;
@@ -149,8 +149,8 @@ impl Sent {
     }
 }
 
-/// Whether the first message fills the record. An encrypted TLS 1.2 record may also have the handshake type,
-/// with a random first byte.
+/// Whether the first message fills the record. An encrypted TLS 1.2 record may also have the handshake type, but starts
+/// with random bytes, which hardly ever form such a message.
 fn is_one_message(record: &[u8]) -> bool {
     let message = &record[RECORD_HEADER..];
     matches!(message, [_, a, b, c, rest @ ..] if rest.len() == usize::from(*a) << 16 | usize::from(*b) << 8 | usize::from(*c))

@@ -1,5 +1,5 @@
-//! A private CA with its certificates and revocation lists, for the test server and for tests. Not for
-//! production, since it discards the CA's key.
+//! A private CA with its certificates and revocation lists, for the test server and for tests. Not for production,
+//! since the CA's key is discarded.
 
 mod ocsp;
 
@@ -101,8 +101,8 @@ impl Authority {
         made().map_err(|error| refused(&["an authority"], &error))
     }
 
-    /// Creates an intermediate CA signed by this one, which must be a root: the chains that it issues have
-    /// one more certificate.
+    /// Creates an intermediate CA signed by this one, which must be a root: the intermediate's chains contain one more
+    /// certificate.
     pub fn intermediate(&self) -> Result<Self, IssueError> {
         if !self.between.is_empty() {
             let detail = "an intermediate cannot issue a CA".to_owned();

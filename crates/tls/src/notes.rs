@@ -1,8 +1,8 @@
 //! Facts that rustls knows during a handshake but does not expose afterwards.
 //!
 //! rustls calls Weir's verifier, signing key, stores and ticketer on the thread that drives the session, inside the
-//! driving call. These record notes in a thread-local cell, which [`recorded`] sets before the call and reads after it.
-//! This needs no allocation per session, no lock, and no per-session copy of the configuration.
+//! driving call. These callbacks record notes in a thread-local cell, which [`recorded`] sets before the call and reads
+//! after it. This needs no allocation per session, no lock, and no per-session copy of the configuration.
 
 use std::cell::Cell;
 
@@ -20,9 +20,9 @@ pub(crate) enum Origin {
 /// A TLS 1.2 session from a client's store, which the connection offers unless it has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lent {
-    /// Its unique number within the store.
+    /// The session's unique number within the store.
     pub(crate) number: u64,
-    /// The time of its full handshake, in wall-clock seconds.
+    /// The time of the session's full handshake, in wall-clock seconds.
     pub(crate) since: u64,
 }
 

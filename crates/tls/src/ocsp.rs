@@ -16,12 +16,11 @@ use crate::der::{Der, SEQUENCE, Signed, bits};
 pub struct Staple {
     /// The file.
     pub origin: String,
-    /// The first second of its validity, since the epoch.
+    /// The first second of the response's validity, since the epoch.
     pub this_update: i64,
-    /// The last second of its validity, since the epoch.
+    /// The last second of the response's validity, since the epoch.
     pub next_update: i64,
-    /// The reason why the server never staples the response. None: it staples the response while that is
-    /// valid.
+    /// The reason why the server never staples the response. `None` if the server staples it during its validity.
     pub rejected: Option<String>,
 }
 

@@ -14,7 +14,8 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// Fills empty lists with all compatible values: a suite belongs to one version.
+    /// Fills each empty list with the default values that fit the other lists: each suite belongs to one version, and
+    /// each group fits certain versions.
     #[must_use]
     pub fn complete(self) -> Self {
         let versions = match (self.versions.is_empty(), self.suites.is_empty()) {

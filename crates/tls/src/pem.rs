@@ -52,7 +52,7 @@ pub(crate) struct File {
 /// A decoded block.
 pub(crate) struct Item<T> {
     pub(crate) der: T,
-    /// The line of its `-----BEGIN`.
+    /// The line of the block's `-----BEGIN`.
     pub(crate) line: usize,
 }
 
@@ -104,7 +104,8 @@ impl File {
     }
 
     /// The only key in a file, which may also contain the chain. Skips parameter blocks: `openssl ecparam` writes the
-    /// curve before the key, which also contains it, and no supported suite uses finite-field Diffie-Hellman.
+    /// curve before the key, although the key also contains the curve, and no supported suite uses finite-field
+    /// Diffie-Hellman.
     pub(crate) fn key(
         &self,
         chain: &Self,

@@ -41,7 +41,7 @@ impl fmt::Debug for KeyCopy {
 
 impl Certificate {
     /// Loads a certificate without an OCSP response, and keeps a copy of its key for [`Certificate::to_bytes`].
-    /// `origin` names its source in errors. Errors: those of [`Certificate::load`].
+    /// `origin` names the certificate's source in errors. Errors: those of [`Certificate::load`].
     pub fn load_portable(identity: &Identity, origin: String) -> Result<Self, SettingsError> {
         let (certified, key) = identity.load_with_key(&aws_lc_rs::default_provider())?;
         Self::new(certified, origin, None, Some(key))

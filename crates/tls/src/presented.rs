@@ -16,11 +16,11 @@ pub struct Presented {
     pub origin: String,
     /// The DNS names of the certificate, in lower case; a wildcard begins with `*.`.
     pub names: Vec<String>,
-    /// The kind of its key.
+    /// The kind of the certificate's key.
     pub key: KeyName,
-    /// The first second of its validity, since the epoch.
+    /// The first second of the certificate's validity, since the epoch.
     pub not_before: i64,
-    /// The last second of its validity, since the epoch.
+    /// The last second of the certificate's validity, since the epoch.
     pub not_after: i64,
     /// The OCSP response, if any.
     pub ocsp: Option<Staple>,
@@ -96,8 +96,8 @@ impl KeyName {
         }
     }
 
-    /// Whether a client that can verify signatures of one key can verify those of the other. Clients that support RSA
-    /// support all sizes; each curve has its own signature scheme.
+    /// Whether a client that can verify signatures by one of the two kinds of keys can also verify those by the other.
+    /// Clients that support RSA support all sizes; each curve has its own signature scheme.
     pub(crate) fn is_alike(self, other: Self) -> bool {
         matches!((self, other), (Self::Rsa(_), Self::Rsa(_))) || self == other
     }

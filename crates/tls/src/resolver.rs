@@ -42,8 +42,8 @@ struct Choice {
 }
 
 impl Resolver {
-    /// The first certificate is the default, together with the others for its names. Errors: two certificates with the
-    /// same kind of key for one name.
+    /// The default choices are the first certificate and the other certificates for its names. Errors: two certificates
+    /// with the same kind of key for one name.
     pub(crate) fn new(
         certificates: &[Certificate],
         settings: &ServerSettings,
@@ -82,8 +82,8 @@ impl Resolver {
         Ok(resolver)
     }
 
-    /// The certificate for a client that asks for `name`, and whether it covers that name. None: names are strict, and
-    /// no certificate covers this one.
+    /// The certificate for a client that asks for `name`, and whether the certificate covers that name. `None`: names
+    /// are strict, and no certificate covers `name`.
     fn choose(&self, name: Option<&str>, hello: &ClientHello<'_>) -> Option<(&Choice, bool)> {
         let covering =
             || name.into_iter().flat_map(|name| self.covering(name)).flat_map(|choices| &choices.0);
@@ -130,7 +130,7 @@ impl Resolver {
         self.certificates > 1
     }
 
-    /// Whether other certificates cover `name`, but the one with this number does not.
+    /// Whether other certificates cover `name`, but certificate number `certificate` does not.
     pub(crate) fn is_for_another(&self, certificate: u32, name: &str) -> bool {
         let mut covering = self.covering(name).flat_map(|choices| &choices.0).peekable();
         covering.peek().is_some() && covering.all(|choice| choice.number != certificate)

@@ -18,8 +18,8 @@ pub(crate) struct Resuming {
 impl Resuming {
     /// None if the store has no unexpired session of `name`.
     ///
-    /// Only rustls knows when a session expires. It then silently creates a ClientHello without the session, so this
-    /// function inspects each ClientHello.
+    /// Only rustls knows when a session expires, and it then silently creates a ClientHello without the session. So
+    /// this function inspects each ClientHello.
     pub(crate) fn connect(&self, name: &ServerName<'static>) -> Option<Session> {
         // Each iteration except the last removes a session: rustls takes a TLS 1.3 ticket out of the store, and a TLS
         // 1.2 session missing from the ClientHello is removed below.

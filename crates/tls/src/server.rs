@@ -32,9 +32,9 @@ const MAX_TICKETS: u32 = 16;
 /// The settings of a server.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
-    /// The certificate chains and their keys, at least one. Of the certificates that a client can verify, the
-    /// server presents the one with the most specific name: an exact match, a wildcard, or else the first
-    /// certificate. Of several with different kinds of keys for one name, it presents the cheapest.
+    /// The certificate chains and their keys, at least one. Of the certificates that a client can verify, the server
+    /// presents the one with the most specific name: an exact match, a wildcard, or else the first certificate. If
+    /// several certificates with different kinds of keys have that name, the server presents the cheapest to sign with.
     pub identities: Vec<Identity>,
     /// Reject clients that send no name or an unknown one, instead of presenting the first certificate.
     /// Default: false.
@@ -57,9 +57,9 @@ pub struct ServerSettings {
     /// Default: 1. Each handshake gives the client a new ticket, so a client that returns with the same number of
     /// connections resumes all of them. Each ticket adds about 3 % to the instructions of a full handshake.
     pub tickets: u32,
-    /// The time for which a key issues tickets. A ticket stays valid for at least this time and less than
-    /// twice this time; a stored session lives for this time. A minute to 3.5 days (RFC 8446 section 4.6.1
-    /// allows 7 days in all). Default: 12 hours.
+    /// The time for which a key issues tickets: a minute to 3.5 days. A ticket stays valid for at least this time and
+    /// less than twice this time (RFC 8446 section 4.6.1 allows up to 7 days); a stored session lives for this time.
+    /// Default: 12 hours.
     pub ticket_lifetime: Duration,
     /// A file with hexadecimal secrets, one per line, of at least 32 bytes each. The server derives the keys that issue
     /// tickets from the first secret and the clock, and opens tickets with the keys of all secrets. So all machines
@@ -78,8 +78,8 @@ pub struct ServerSettings {
     /// The maximum application data per record: 512 to 16 384 bytes. A client cannot use a record before it
     /// has received all of it. Default: 16 384, the maximum in TLS (RFC 8446 section 5.1).
     pub record_size: usize,
-    /// A file to append each session's secrets to, in the NSS key log format, which allows decrypting the
-    /// traffic: only for debugging. Created with mode 0600. Default: none.
+    /// A file to append each session's secrets to, in the NSS key log format. Only for debugging, since the file allows
+    /// decrypting the traffic. Created with mode 0600. Default: none.
     pub key_log: Option<PathBuf>,
     /// The wall clock. Default: the system's.
     pub time: Arc<dyn TimeProvider>,
@@ -90,7 +90,7 @@ pub struct ServerSettings {
 pub struct ClientAuth {
     /// A PEM file with the CAs that issue client certificates.
     pub roots: PathBuf,
-    /// PEM files with revocation lists. The server rejects the certificates in them.
+    /// PEM files with revocation lists. The server rejects the certificates that these lists revoke.
     pub crls: Vec<PathBuf>,
     /// Accept certificates even if the next revocation list of their CA is overdue. Otherwise the server
     /// rejects them, as OpenSSL's servers do, since the outdated list may lack a revoked certificate.
@@ -151,10 +151,9 @@ impl Default for ServerSettings {
 
 /// The process-wide part of a server: certificate, ticket key space and stored sessions. Cheap to clone.
 ///
-/// Two servers of one process share ticket keys if and only if they have the same policy for client certificates.
-/// Either one accepts a ticket if one of its certificates covers the ticket's server name. For a ticket without a
-/// covered name, both servers' default certificates must have the same names. Stored sessions belong to one `Server`
-/// and its clones.
+/// Two servers of one process share ticket keys if and only if they have the same policy for client certificates. Each
+/// of them then accepts the other's ticket if one of its certificates covers the ticket's server name. If none does, or
+/// the client sent no name, the default certificates of both servers must have the same names.
 #[derive(Clone, Debug)]
 pub struct Server {
     /// Complete except for the per-core part.
@@ -163,7 +162,7 @@ pub struct Server {
     certificates: Arc<[Certificate]>,
     /// The digest of the policy for client certificates.
     client_policy: digest::Digest,
-    /// Without the identities, since they may contain keys.
+    /// The settings without the identities, which may contain keys.
     settings: Arc<ServerSettings>,
     revocation: Arc<Revocation>,
     tickets: Option<Tickets>,
@@ -306,7 +305,7 @@ impl Server {
 /// One core's part of a [`Server`].
 #[derive(Clone, Debug)]
 pub struct Acceptor {
-    /// The configuration from which it was created.
+    /// The configuration of the server that created this acceptor.
     of: Arc<ServerConfig>,
     client_policy: digest::Digest,
     config: Arc<ServerConfig>,
@@ -320,7 +319,7 @@ impl Acceptor {
         Session::server(self.config.clone())
     }
 
-    /// Whether this belongs to `server` or a clone of it.
+    /// Whether this acceptor belongs to `server` or a clone of it.
     pub fn is_of(&self, server: &Server) -> bool {
         Arc::ptr_eq(&self.of, &server.template)
     }
@@ -335,8 +334,8 @@ impl Acceptor {
         self.resolver.has_choice()
     }
 
-    /// Whether the server has a certificate for `host`, but the one with this index does not cover it. `host` is in
-    /// lower case and without a final dot.
+    /// Whether the server has a certificate for `host`, but certificate number `certificate` does not cover `host`.
+    /// `host` is in lower case and without a final dot.
     pub fn is_for_another(&self, certificate: u32, host: &str) -> bool {
         self.resolver.is_for_another(certificate, host)
     }
@@ -425,9 +424,9 @@ fn uncovered(certificates: &[Certificate]) -> Binding {
 }
 
 /// The digest of the policy for clients: whether they need a certificate, their CAs and the revocation lists. Ticket
-/// keys depend on it, so a client whose certificate has since been revoked cannot resume. In other gateways, tickets
-/// that were valid under several policies have allowed clients to bypass one. The server's certificates are not part of
-/// the digest, so that tickets survive renewals.
+/// keys depend on this digest, so a client whose certificate has since been revoked cannot resume. In other gateways,
+/// tickets that were valid under several policies have allowed clients to bypass one of these policies. The server's
+/// certificates are not part of the digest, so that tickets survive renewals.
 fn client_policy(client_auth: Option<&Trusted>) -> digest::Digest {
     let policy: &[u8] = match client_auth {
         None => b"",
@@ -489,7 +488,7 @@ mod tests {
         }
     }
 
-    /// Regression test: the handshake failed beyond 5 461 bytes of early data, and beyond fewer if they
+    /// Regression test: the handshake failed with more than 5461 bytes of early data, and with even less if the data
     /// arrived in pieces.
     #[test]
     fn early_data_of_a_ticket_of_ours_is_rejected_and_the_client_works() {

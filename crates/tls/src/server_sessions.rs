@@ -1,8 +1,9 @@
-//! The server's stored sessions, for TLS 1.2 clients without tickets and for servers that issue none.
+//! The server's stored sessions: for TLS 1.2 clients without tickets, and for servers that keep sessions in memory
+//! instead of in tickets.
 //!
-//! All cores share the store, because the kernel may assign a returning client to any of them. The store is
-//! sharded by session ID and holds a lock for one look-up, so that cores rarely contend. A full shard evicts
-//! its oldest session in constant time.
+//! All cores share the store, because the kernel may assign a returning client to any core. The store is sharded by
+//! session ID and holds a lock for one look-up, so that cores rarely contend. A full shard evicts its oldest session in
+//! constant time.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -16,8 +17,8 @@ use crate::notes::{self, Origin};
 
 /// A power of two well above the number of cores, so that a collision is rare.
 const SHARDS: usize = 64;
-/// The default number of sessions. A session of a client without a certificate takes about 150 bytes, about
-/// 300 with overhead: 10 MiB when full.
+/// The default number of sessions. A session of a client without a certificate takes about 150 bytes, about 300 with
+/// overhead, so a full store takes 10 MiB.
 pub(crate) const SESSIONS: usize = 32_768;
 
 /// A bounded store of sessions by ID.

@@ -20,7 +20,7 @@ const MAX_PARTIAL: usize = 96 * 1024;
 
 /// The server or client side of one connection.
 ///
-/// Between calls it keeps only rustls's state (keys and counters, about 1 KiB) and any partial record.
+/// Between calls a session keeps only rustls's state (keys and counters, about 1 KiB) and any partial record.
 pub struct Session {
     side: Side,
     /// A partial record, or the first records of a partial handshake message.
@@ -329,9 +329,9 @@ impl Session {
 
     /// Passes the leftover and `input` to rustls, and keeps the new leftover.
     ///
-    /// Copies to the leftover only the bytes of `input` that complete its record, so that rustls decrypts the other
-    /// records of a large read in place. The record header gives their number. If the leftover starts within a
-    /// handshake message, that number is wrong, and the next turn adds the missing bytes.
+    /// Copies to the leftover only the bytes of `input` that complete the leftover's record, as counted from the record
+    /// header, so that rustls decrypts the other records of a large read in place. If the leftover starts within a
+    /// handshake message, the count is wrong, and the next turn adds the missing bytes.
     fn take(
         &mut self,
         mut input: &mut [u8],

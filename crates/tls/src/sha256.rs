@@ -1,7 +1,8 @@
-//! SHA-256 for TLS 1.3 on processors that have instructions for it: transcripts, HMAC and, with it, the key schedule.
+//! SHA-256 for TLS 1.3 on processors that have instructions for it: for transcripts, HMAC and the key schedule, which
+//! uses HMAC.
 //!
-//! AWS-LC hashes as fast, but each call costs it about as much as a block, and a handshake makes about forty calls for a
-//! block or two each (docs/decisions/0041-new-connections.md).
+//! AWS-LC hashes as fast, but the overhead of each call is about the time for one block, and a handshake makes about
+//! forty calls for a block or two each (docs/decisions/0041-new-connections.md).
 
 use rustls::crypto::hash::{self, HashAlgorithm, Output};
 use rustls::crypto::hmac::{self, Tag};

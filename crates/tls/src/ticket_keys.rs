@@ -1,10 +1,10 @@
 //! Ticket keys, which each core derives by itself.
 //!
-//! HKDF (RFC 5869) derives the ticket key of a policy for clients and a wall-clock epoch from a secret: a random
-//! one per process, or one from a file shared by all machines of a fleet. So all cores agree on the keys without
-//! shared mutable state, a ticket of one policy is useless under another, and rotation needs no coordination.
-//! A core issues tickets with the key of the current epoch. It also opens tickets of the previous epoch, for
-//! returning clients, and of the next one, since a wall clock may step back.
+//! HKDF (RFC 5869) derives the ticket key of a policy for clients and a wall-clock epoch from a secret: a random one
+//! per process, or one from a file shared by all machines of a fleet. So all cores agree on the keys without shared
+//! mutable state, a ticket of one policy is useless under another, and rotation needs no coordination. A core issues
+//! tickets with the key of the current epoch. The core also opens tickets of the previous epoch, for returning clients,
+//! and of the next epoch, since a wall clock may step back.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,13 +14,13 @@ use aws_lc_rs::{digest, hkdf, rand};
 
 use crate::ticket_secrets::{InUse, TicketSecrets};
 
-/// The default time for which a key issues tickets. A ticket is valid for at least this time and less than
-/// twice this time. rustls and most others use 12 hours; RFC 5077 5.5 and RFC 8446 4.6.1 (7 days) allow more.
+/// The default time for which a key issues tickets. A ticket is valid for at least this time and less than twice this
+/// time. rustls and most other servers use 12 hours; RFC 5077 5.5 and RFC 8446 4.6.1 (7 days) allow more.
 pub(crate) const LIFETIME: Duration = Duration::from_secs(12 * 60 * 60);
 
 type Name = [u8; NAME_LEN];
 /// The names of certificates that a ticket is bound to, in addition to its policy: a server with another binding treats
-/// the ticket as unknown. XORed with the key's name, so no extra key needs to be derived.
+/// the ticket as unknown. The binding is XORed with the key's name, so no extra key needs to be derived.
 pub(crate) type Binding = [u8; NAME_LEN];
 /// The length of a key's name, the first part of a ticket.
 pub(crate) const NAME_LEN: usize = 16;

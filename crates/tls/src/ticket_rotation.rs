@@ -1,8 +1,8 @@
 //! Creating and rotating files of ticket secrets.
 //!
 //! The machines of a fleet get a rotated file one after the other. So a secret opens tickets for one step before it
-//! issues them, and for two steps afterwards: a machine whose file is one step behind and the other machines open each
-//! other's tickets.
+//! issues them, and for two steps afterwards. This way, a machine whose file is one step behind and the up-to-date
+//! machines open each other's tickets.
 
 mod replace;
 
@@ -20,9 +20,9 @@ use replace::Locked;
 
 /// The maximum number of secrets after a rotation: one issues tickets, one is next, and two open old tickets.
 ///
-/// A machine that is one step behind issues tickets under the secret that is the third one elsewhere. These tickets
-/// need the secret for one more step, in fourth place. So no ticket is lost if a step takes at least as long as a
-/// ticket is valid.
+/// A machine that is one step behind issues tickets under the secret that the up-to-date files list in third place.
+/// Other machines need this secret for one more step, in fourth place. So no ticket is lost if a step takes at least as
+/// long as a ticket is valid.
 const KEPT: usize = 4;
 
 /// Begins a line that marks the file's second secret as the next one. Without this line, the second secret may be an
@@ -37,7 +37,8 @@ pub struct TicketRotation {
     pub count: usize,
     /// The number of removed secrets.
     pub dropped: usize,
-    /// Whether the next secret issues tickets now. Otherwise there was none, and the first one still issues tickets.
+    /// Whether the next secret now issues tickets. False if there was no next secret: the first secret then still
+    /// issues tickets.
     pub is_promoted: bool,
 }
 
@@ -75,9 +76,9 @@ pub fn create_ticket_secrets(path: &Path) -> Result<(), RotationError> {
     }
 }
 
-/// Moves a file one step: the next secret, in second place, becomes the first one; a random secret becomes the next
-/// one; the former first one opens tickets for two more steps. A file without a next secret, such as a hand-written
-/// one, only gets one.
+/// Moves a file one step: the next secret, in second place, moves to first place; a random secret becomes the next one;
+/// the former first secret opens tickets for two more steps. A file without a next secret, such as a hand-written one,
+/// only gets a next secret.
 ///
 /// Replaces the file atomically and keeps its owner, group and mode, but not its comments. Errors: the file is not
 /// regular, is not a file of secrets, or cannot be read, locked or replaced; another process is rotating it.

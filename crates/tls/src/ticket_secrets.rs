@@ -87,8 +87,8 @@ impl hkdf::KeyType for Number {
     }
 }
 
-/// The random secret from which this process derives its ticket keys without a file of secrets. Its successor
-/// needs the secret to accept this process's tickets. None if the system has no randomness.
+/// The random secret from which this process derives its ticket keys without a file of secrets. The process that
+/// succeeds this one needs the secret to accept this process's tickets. None if the system has no randomness.
 pub fn secret_of_process() -> Option<[u8; SECRET_LEN]> {
     if OF_PROCESS.get().is_none() {
         let mut secret = [0; SECRET_LEN];
@@ -119,8 +119,8 @@ impl fmt::Debug for TicketSecrets {
 
 /// The current secrets of all cores.
 ///
-/// Before a core issues or opens a ticket, it compares the number of replacements, and takes the lock only if the
-/// number has changed.
+/// Before a core issues or opens a ticket, it compares the number of replacements with that of its snapshot, and takes
+/// the lock only if the number has changed.
 #[derive(Debug)]
 pub(crate) struct InUse {
     replacements: AtomicU64,

@@ -70,7 +70,7 @@ impl CoreTickets {
     }
 
     /// The binding of the current handshake. rustls compares the server names at a resumption. So if a certificate
-    /// covers the client's server name, any server with the same policy and any certificate for the name accepts the
+    /// covers the client's server name, every server with the same policy and a certificate for that name accepts the
     /// ticket. Otherwise the ticket is bound to the names of the default certificate.
     fn binding(&self) -> Binding {
         if notes::current().covered { COVERED } else { self.uncovered }

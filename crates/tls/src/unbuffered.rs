@@ -49,8 +49,8 @@ pub(crate) struct Sink<'a> {
     pub(crate) peer_closed: &'a mut bool,
 }
 
-/// Processes every complete message at the front of `tls`, decrypting in place. Returns the number of
-/// consumed bytes; the caller must pass the others again, unchanged, at the front of the next call.
+/// Processes every complete message at the front of `tls`, decrypting in place. Returns the number of consumed bytes;
+/// the caller must pass the remaining bytes again, unchanged, at the front of the next call.
 pub(crate) fn receive(conn: &mut impl Records, tls: &mut [u8], sink: &mut Sink<'_>) -> Result<usize, Error> {
     let mut done = 0;
     loop {

@@ -31,11 +31,11 @@ const REMEMBERED: usize = 8;
 /// Verifies against the roots, and records the server's signature scheme.
 #[derive(Debug)]
 pub(crate) struct Verifier {
-    /// None trusts any certificate, but still checks that the server has the private key.
+    /// `None` accepts any certificate, but the signature must still prove that the server has the private key.
     roots: Option<Arc<WebPkiServerVerifier>>,
     algorithms: WebPkiSupportedAlgorithms,
-    /// The schemes offered, most preferred first. They apply only to the handshake's signature, since the CAs
-    /// choose those of the certificates.
+    /// The schemes offered, most preferred first. They apply only to the handshake's signature, since CAs choose the
+    /// schemes of the certificates' signatures.
     schemes: Vec<SignatureScheme>,
     /// The chains verified most recently, oldest first. rustls requires `Sync`; only the owning core locks
     /// the mutex.
@@ -44,9 +44,8 @@ pub(crate) struct Verifier {
 
 /// A chain that was verified for a name at one second of the clock.
 ///
-/// The result depends on the roots, the name, the chain and the time in whole seconds (RFC 5280 4.1.2.5), so
-/// it also holds for other connections in that second: the client verifies each chain at most once per second
-/// and name.
+/// The result depends on the roots, the name, the chain and the time in whole seconds (RFC 5280 4.1.2.5), so the result
+/// also holds for other connections in that second: the client verifies each chain at most once per second and name.
 #[derive(Debug)]
 struct Good {
     name: ServerName<'static>,

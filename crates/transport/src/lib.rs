@@ -37,7 +37,7 @@ pub struct Transport<S = OwnedFd> {
     taken: u64,
     /// Bytes read from the socket so far.
     received: u64,
-    /// Holds `out` back until the next application bytes, to write both in one call.
+    /// Holds `out` back until the next application bytes, so that one write sends all of them.
     waits_for_answer: bool,
     finish: Finish,
     /// A write has failed and taken the socket's error, so a read now reports a reset as an end of stream.
@@ -107,8 +107,8 @@ impl Transport {
         Ok(Self::dialled(socket, session))
     }
 
-    /// As [`Transport::connect`], to any address and from the given local one (`None`: the system chooses). A Unix
-    /// domain socket ignores the local address. Errors: those of [`Transport::connect`] and bind(2).
+    /// As [`Transport::connect`], to any address and from the local address `source` (`None`: the system chooses). A
+    /// Unix domain socket ignores `source`. Errors: those of [`Transport::connect`] and bind(2).
     pub fn connect_from(
         source: Option<IpAddr>,
         address: &Address,

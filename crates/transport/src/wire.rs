@@ -27,7 +27,7 @@ impl Wire {
         Self { read_size, ciphertext: Vec::new(), sealed: Vec::new(), flights: 0, spare: Vec::new() }
     }
 
-    /// The number of handshake flights produced so far. They take almost all CPU time of a handshake.
+    /// The number of handshake flights produced so far. Flights take almost all CPU time of a handshake.
     pub fn flights(&self) -> u64 {
         self.flights
     }

@@ -16,9 +16,9 @@ pub struct Repaired {
 }
 
 impl RequestHead {
-    /// Parses a head from the start of `buf` that [`RequestHead::parse`] rejected with `error`, with `rules`
-    /// relaxed. Replaces the contents of `out` with the repaired head; the spans refer to `out`. `None`: the
-    /// head is not complete.
+    /// Parses the head at the start of `buf`, which [`RequestHead::parse`] rejected with `error`, with `rules` relaxed.
+    /// Replaces the contents of `out` with the repaired head; the spans refer to `out`. `None`: the head is not
+    /// complete.
     ///
     /// # Errors
     /// `error`, if relaxing `rules` does not cure it; else the next violated rule, at the latest when its line is
@@ -44,8 +44,8 @@ impl RequestHead {
         written.outcome(parsed, head, limits, RequestError::RequestLineTooLong)
     }
 
-    /// The rule to relax for a head rejected with `error`: in addition to `rules`, and perhaps together with others, it
-    /// makes the head acceptable.
+    /// A rule whose relaxation, in addition to `rules` and perhaps together with other rules, makes the parser accept
+    /// this head, which it rejected with `error`.
     #[cold]
     #[must_use]
     pub fn would_pass(buf: &[u8], limits: &Limits, rules: Rules, error: RequestError) -> Option<Rule> {
@@ -96,8 +96,8 @@ struct Written {
 }
 
 impl Written {
-    /// The result of the repair, after the strict parser has parsed the output. Errors: the incomplete line
-    /// or the head is too long; `first_too_long` for the first line.
+    /// The result of the repair, after the strict parser has parsed the output. Errors: the head or an incomplete line
+    /// is too long; `first_too_long` if that line is the first.
     fn outcome<E: From<HeadError>>(
         self,
         parsed: Parse,

@@ -63,8 +63,8 @@ impl Connection {
         Ok(Some(accepted))
     }
 
-    /// The part of a DATA frame that `input` contains. Padding counts as part of the last piece, even before it is
-    /// received.
+    /// Takes the part of a DATA frame that `input` contains. The `flow` of the last piece includes the frame's padding,
+    /// even if that has not been received.
     pub(super) fn data_piece(&mut self, data: Data, input: &[u8]) -> Next {
         if self.streams.get(data.stream).is_none_or(|stream| stream.reset != Reset::No) {
             // The stream was reset or released within the frame.

@@ -7,8 +7,8 @@ use crate::frame::{self, Frame};
 use crate::stream::{Half, Reset};
 use crate::{Abuse, ErrorCode};
 
-/// Forgiven frames without effect for each stream that ends regularly, since browsers send PRIORITY or PRIORITY_UPDATE
-/// frames with a request and after it.
+/// The number subtracted from the count of [`Abuse::NoEffect`] for each stream that ends regularly: browsers send PRIORITY
+/// or PRIORITY_UPDATE frames with a request and after it.
 const NO_EFFECT_PER_STREAM: u32 = 4;
 
 impl Connection {

@@ -8,8 +8,8 @@ use crate::{ErrorCode, frame};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Drain {
     No,
-    /// The first GOAWAY was sent, with a PING whose acknowledgement shows that the peer has read it. Since then, this
-    /// many requests have arrived.
+    /// The first GOAWAY was sent, with a PING whose acknowledgement shows that the peer has read it. Since then, `late`
+    /// requests have arrived.
     Announced {
         late: u32,
     },
@@ -24,8 +24,8 @@ pub(super) const OWNER_PING: [u8; 8] = *b"\0\0\0alive";
 /// The greatest stream ID: the last stream of the first GOAWAY.
 const ANY_STREAM: u32 = MAX_WINDOW;
 
-/// The number of requests after the first GOAWAY at which the second one no longer waits for the peer. Requests in
-/// transit stay below it, and a peer that continues to send cannot hold the connection open.
+/// The number of requests after the first GOAWAY at which the second GOAWAY is sent without the peer's acknowledgement.
+/// Fewer requests than this are in transit, and a peer that continues to send cannot hold the connection open.
 const MAX_LATE: u32 = 1000;
 
 /// Whether the peer opened the stream after our last GOAWAY.
@@ -66,8 +66,8 @@ impl Connection {
         frame::write_go_away(self.last_peer, error.code(), &mut self.control);
     }
 
-    /// Ends a connection without streams: names the last stream, so that the peer may send any later request elsewhere.
-    /// The owner sends the output of [`settle`](Self::settle), and closes the connection.
+    /// Ends a connection without streams. GOAWAY names the last stream, so that the peer may send any later request
+    /// elsewhere. The owner sends the output of [`settle`](Self::settle), and closes the connection.
     pub fn close(&mut self) {
         if !matches!(self.drain, Drain::Final(_)) {
             self.finish_drain();

@@ -23,7 +23,7 @@ pub enum ConnectionError {
     /// A setting outside its range.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// PUSH_PROMISE, or a server that allows push (RFC 9113, sections 6.5.2 and 6.6).
+    /// A PUSH_PROMISE frame, or a server's SETTINGS that enable push (RFC 9113, sections 6.5.2 and 6.6).
     #[error("server push is not enabled")]
     Push,
     /// A frame other than HEADERS and PRIORITY on a stream that is not open yet (RFC 9113, section 5.1).
@@ -36,7 +36,8 @@ pub enum ConnectionError {
     /// HEADERS or DATA on a stream that was closed (RFC 9113, section 5.1).
     #[error("a frame on a closed stream")]
     StreamClosed,
-    /// CONTINUATION that does not continue a field block, or another frame within one (RFC 9113, section 6.10).
+    /// CONTINUATION that does not continue a field block, or another frame within a field block (RFC 9113, section
+    /// 6.10).
     #[error("a field block is interrupted, or continued without a start")]
     Continuation,
     /// More frames or bytes in a field block than [`Config`](super::Config) allows (CVE-2024-27316).

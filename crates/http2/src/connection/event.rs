@@ -44,7 +44,8 @@ pub enum Event {
         stream: StreamNo,
         /// The bytes, as a range of the input.
         range: Range<usize>,
-        /// The bytes to [credit](super::Connection::credit) once these are forwarded or dropped, including padding.
+        /// The bytes, including padding, to [credit](super::Connection::credit) once this piece is forwarded or
+        /// dropped.
         flow: u32,
         /// Whether the body ends with these bytes.
         end: bool,
@@ -69,8 +70,8 @@ pub enum Event {
         /// The violated rule.
         error: StreamError,
     },
-    /// As [`Event::Failed`], for a request whose stream the owner does not know and need not release. If its head
-    /// exceeds [`Limits`](crate::Limits), the connection has responded with 431.
+    /// As [`Event::Failed`], for a request whose stream the owner does not know and need not release. If the request's
+    /// head exceeds [`Limits`](crate::Limits), the connection has responded with 431.
     Rejected {
         /// The stream.
         stream: StreamNo,
@@ -84,8 +85,8 @@ pub enum Event {
     },
     /// The peer's settings have changed, which may make room on all streams.
     Settings,
-    /// The peer opens no more streams, or accepts none. Our streams above `last` are reset and were not processed, so
-    /// that any of their requests may be retried (RFC 9113, section 6.8).
+    /// The peer opens no more streams, or accepts no more. Our streams above `last` are reset and were not processed,
+    /// so that any of their requests may be retried (RFC 9113, section 6.8).
     GoAway {
         /// The highest stream that the peer may have processed.
         last: u32,

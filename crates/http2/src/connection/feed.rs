@@ -152,7 +152,7 @@ impl Connection {
         Ok(Next::Event(HEADER_BYTES, event))
     }
 
-    /// Resets a stream that the owner knows because of a violation.
+    /// Resets, because of a violation, a stream that the owner knows.
     pub(super) fn fail_stream(&mut self, id: u32, error: StreamError) -> Result<Event, ConnectionError> {
         if let Some(stream) = self.streams.get(id) {
             stream.reset(Reset::ByUs);

@@ -58,7 +58,7 @@ impl Connection {
     }
 
     /// Joins the fragments of a block after the first one, once the last is complete. Returns the block, and the length
-    /// of its frames. Limits apply before that, so that the caller need not hold more.
+    /// of its frames. Enforces the limits on incomplete blocks, too, so that the caller need not buffer larger ones.
     fn gather(
         &self,
         header: FrameHeader,

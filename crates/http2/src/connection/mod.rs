@@ -66,7 +66,7 @@ pub struct Config {
     /// Budgets against abuse.
     pub budgets: Budgets,
     /// For a server: whether to take the priorities of requests from their `priority` field and from PRIORITY_UPDATE
-    /// frames (RFC 9218). Otherwise both have no effect.
+    /// frames (RFC 9218). If false, the field and the frames have no effect.
     pub priorities: bool,
 }
 
@@ -211,7 +211,7 @@ impl Connection {
         self.block_bytes
     }
 
-    /// Takes the sizes of the field blocks received, and of those sent, since the last call.
+    /// Takes the sizes of the field blocks received, and of the field blocks sent, since the last call.
     pub fn take_field_bytes(&mut self) -> (FieldBytes, FieldBytes) {
         (std::mem::take(&mut self.received), std::mem::take(&mut self.sent))
     }

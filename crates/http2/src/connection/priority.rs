@@ -53,7 +53,8 @@ impl Connection {
         Ok(())
     }
 
-    /// The priority of a new stream: from a frame before its request, or else from its fields.
+    /// The priority of a new stream: from a PRIORITY_UPDATE frame before its request, or else from the request's
+    /// fields.
     pub(super) fn first_priority(&mut self, id: u32, head: &Head) -> Priority {
         let early = self.early.iter().find(|(early, _)| *early == id).map(|(_, priority)| *priority);
         // No stream with a lower number can be opened later.

@@ -25,12 +25,13 @@ pub enum Part {
     Trailers,
 }
 
-/// The stream accepts no such frame: it was reset, has ended, or has not begun.
+/// The stream does not accept the frame: it was reset, has ended, or has not begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the stream is closed for this part of a message")]
 pub struct Closed;
 
-/// The maximum number of body bytes in our DATA frames. With its header, such a frame fills a TLS record of 2^14 bytes.
+/// The maximum number of body bytes in our DATA frames. With its header, a DATA frame of this size fills a TLS record
+/// of 2^14 bytes.
 pub const DATA_BYTES: usize = (1 << 14) - HEADER_BYTES;
 
 /// The number of streams that a client may open before it knows the server's settings (RFC 9113, section 6.5.2
@@ -38,9 +39,9 @@ pub const DATA_BYTES: usize = (1 << 14) - HEADER_BYTES;
 const STREAMS_BEFORE_SETTINGS: u32 = 100;
 
 impl Connection {
-    /// Opens a stream for a request. Its head must follow before another stream is opened. `is_head`: the method is
-    /// HEAD, so the response has no body. `None` if the peer or our settings allow no more streams, or the connection
-    /// is draining: the request then waits, or uses another connection.
+    /// Opens a stream for a request. The request's head must follow before another stream is opened. `is_head`: the
+    /// method is HEAD, so the response has no body. `None` if the peer or our settings allow no more streams, or the
+    /// connection is draining: the request then waits, or uses another connection.
     #[must_use]
     pub fn open(&mut self, is_head: bool) -> Option<StreamNo> {
         if !self.has_slot() {
@@ -126,7 +127,7 @@ impl Connection {
     }
 
     /// Appends as much of a body to `out` as the windows allow, and END_STREAM with the last byte if `end`. Returns the
-    /// number of bytes taken. If some remain, [`Event::Room`](super::Event::Room) or
+    /// number of bytes taken. If bytes remain, [`Event::Room`](super::Event::Room) or
     /// [`Event::Settings`](super::Event::Settings) follows.
     ///
     /// # Errors

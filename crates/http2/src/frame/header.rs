@@ -73,7 +73,8 @@ impl FrameHeader {
         }
     }
 
-    /// Whether `flag` is set. END_STREAM of DATA and ACK of SETTINGS are the same bit: the type decides.
+    /// Whether `flag` is set. END_STREAM of DATA and ACK of SETTINGS are the same bit: the type decides which one it
+    /// is.
     #[inline]
     #[must_use]
     pub fn has(self, flag: u8) -> bool {

@@ -6,8 +6,8 @@ use crate::hpack::{OVERHEAD, SEPARATORS};
 use weir_http::scan::{decimal, elements};
 use weir_http::{Authority, Field, FieldName, Method, Span};
 
-/// A head under construction. After the first violated rule it ignores further fields: the decoder continues only to
-/// keep its table in sync.
+/// A head under construction. After the first violated rule the builder ignores further fields: the decoder continues
+/// only to keep its table in sync.
 pub(crate) struct Builder<'a> {
     pub(crate) head: &'a mut Head,
     limits: &'a Limits,

@@ -61,7 +61,7 @@ pub enum HeadError {
     /// `:protocol` is not a token, or SETTINGS_ENABLE_CONNECT_PROTOCOL was not announced (RFC 8441, section 4).
     #[error("an invalid or unexpected protocol")]
     BadProtocol,
-    /// The status is not a number from 100 to 999, or 101 (RFC 9113, sections 8.3.2 and 8.6).
+    /// The status is not a number from 100 to 999, or is 101 (RFC 9113, sections 8.3.2 and 8.6).
     #[error("the status is not a number from 100 to 999, or is 101")]
     BadStatus,
     /// `content-length` is not digits, or exceeds 64 bits (RFC 9110, section 8.6).

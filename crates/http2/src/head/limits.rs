@@ -12,8 +12,8 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        // As in HTTP/1.1, 100 fields of 32 KiB in total, plus the measure's overhead for each field and the
-        // pseudo-fields.
+        // As in HTTP/1.1: 100 fields of 32 KiB in total. The pseudo-fields and the measure's overhead for each field
+        // come on top.
         Self { head_bytes: 36 * 1024, fields: 104 }
     }
 }

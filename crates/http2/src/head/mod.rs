@@ -63,7 +63,7 @@ pub struct Head {
     pub protocol: Option<Span>,
     /// A response's status, 100 to 999 without 101.
     pub status: u16,
-    /// The value of `content-length`: the sum of all DATA must be equal, except in responses to HEAD and 304.
+    /// The value of `content-length`, which the total length of DATA must equal, except in responses to HEAD and 304.
     pub content_length: Option<u64>,
     /// Whether the client accepts a trailer section (RFC 9110, section 10.1.4).
     pub accepts_trailers: bool,

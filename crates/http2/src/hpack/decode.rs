@@ -30,7 +30,7 @@ impl Decoder {
         Self { table: Table::new((largest as usize).max(4096)), limit: 4096, lines: 0 }
     }
 
-    /// Applies the SETTINGS_HEADER_TABLE_SIZE that the peer has acknowledged. It must not exceed the maximum of
+    /// Applies the SETTINGS_HEADER_TABLE_SIZE that the peer has acknowledged. The value must not exceed the maximum of
     /// [`Decoder::new`]. If it is below the table's current maximum, the next block must start with an update (RFC
     /// 7541, section 4.2).
     pub fn acknowledged(&mut self, limit: u32) {

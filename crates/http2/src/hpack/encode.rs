@@ -46,8 +46,8 @@ impl<'a> Encoder<'a> {
         self.out.push(0x20);
     }
 
-    /// The pseudo-fields of a request, except for CONNECT without a protocol. They precede all fields (RFC 9113,
-    /// section 8.3.1). Omits an empty authority.
+    /// The pseudo-fields of any request except a CONNECT without a protocol. They precede all fields (RFC 9113, section
+    /// 8.3.1). Omits an empty authority.
     pub fn request(&mut self, method: &[u8], scheme: crate::Scheme, authority: &[u8], path: &[u8]) {
         self.named(index::METHOD, method, false);
         match scheme {
@@ -86,7 +86,8 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// Fields that another encoder wrote. They stay valid in every later block, as no table changes their meaning.
+    /// Fields that another encoder wrote. They stay valid in every later block, since encoded fields refer to no
+    /// dynamic table.
     #[inline]
     pub fn encoded(&mut self, fields: &[u8]) {
         self.out.extend_from_slice(fields);

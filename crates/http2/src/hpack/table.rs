@@ -3,8 +3,8 @@
 use crate::head::Verdict;
 use std::collections::VecDeque;
 
-/// Lines `name: value\r\n` in a ring of bytes, with their verdicts. The ring and the list of entries grow on demand, as
-/// many connections need none and others need little.
+/// Lines `name: value\r\n` in a ring of bytes, with their verdicts. The ring and the list of entries grow on demand,
+/// since many connections store no entry, and most others only a few.
 #[derive(Debug)]
 pub(super) struct Table {
     /// Empty, or of a length that is a power of two and fits the lines of all entries.
@@ -93,8 +93,8 @@ impl Table {
         out.extend_from_slice(&self.ring[..length - first]);
     }
 
-    /// Adds a line whose name has `name` bytes. A line that is larger than the table empties it (RFC 7541, section
-    /// 4.4).
+    /// Adds a line whose name has `name` bytes. A line that is larger than the table evicts all entries and is not
+    /// stored (RFC 7541, section 4.4).
     pub(super) fn insert(&mut self, line: &[u8], name: usize, verdict: Verdict) {
         let mut entry = Entry { start: 0, length: line.len() as u32, name: name as u32, verdict };
         let Some(room) = self.max_size.checked_sub(entry.size()) else {

@@ -23,8 +23,8 @@ pub(super) const BASE: [Words; 2] = [
 /// (x z, y z, z), in Montgomery form for 2^256.
 type Point = [Words; 3];
 
-/// For each step, 1, 3, .. 31 times 32^step times the base point in the first lane; in the others, 2^65, 2^130 and
-/// 2^195 times this.
+/// For each step, 1, 3, .. 31 times 32^step times the base point in the first lane; in the other lanes, 2^65, 2^130 and
+/// 2^195 times that point.
 pub(super) fn table() -> [[Entry; ENTRIES]; STEPS] {
     let points = multiples();
     let inverses = inverses(&points);

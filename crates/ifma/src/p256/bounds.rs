@@ -1,4 +1,5 @@
-//! Proofs that no limb overflows, for any scalar: the arithmetic runs over intervals, which panic if one could.
+//! Proofs that no limb overflows, for any scalar: the arithmetic runs over intervals, which panic if a limb could
+//! overflow.
 
 use super::base::STEPS;
 use super::comb::{base_multiple, chosen};

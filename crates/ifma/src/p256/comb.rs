@@ -51,7 +51,7 @@ pub(super) fn base_multiple<L: Lanes>(token: L::Token, digits: &[L; STEPS]) -> P
     point.projective(token).sum_of_neighbours(token).evens().sum_of_neighbours(token)
 }
 
-/// For each lane's digit v, the point for 2 v - 31 without its sign, and whether it is negative. Reads every entry.
+/// For each lane's digit v, the point for |2 v - 31|, and whether 2 v - 31 is negative. Reads every entry.
 #[inline(always)]
 pub(super) fn chosen<L: Lanes>(token: L::Token, step: usize, digit: L) -> (Affine<L>, L::Mask) {
     let half = L::splat(token, 16);

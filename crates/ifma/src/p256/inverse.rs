@@ -98,11 +98,11 @@ impl Gcd {
     }
 }
 
-/// The inverses of a number from 0 to p modulo p, and of a number below n modulo n; the inverse of zero is zero.
+/// The inverse modulo p of a number up to p, and the inverse modulo n of a number below n; the inverse of zero is zero.
 ///
-/// The steps of the two inversions alternate, since each step depends on the previous one. The function is not inlined
-/// into code with AVX-512: the compiler would put the two inversions into one vector, and on some processors dependent
-/// vector operations take twice as long.
+/// Within an inversion each step depends on the previous one, so the two inversions alternate: the processor executes
+/// their steps in parallel. The function is not inlined into code with AVX-512: the compiler would put the two
+/// inversions into one vector, and on some processors dependent vector operations take twice as long.
 #[inline(never)]
 pub(super) fn inverses(of_p: &Words, of_n: &Words) -> [Words; 2] {
     let mut first = Gcd::new(of_p, &MODULI[0]);

@@ -1,6 +1,7 @@
 //! Arithmetic modulo an odd number between 2^255 and 2^256, one number at a time.
 //!
-//! Signing uses it modulo the order n, and the build script modulo the prime p, for the table of base multiples.
+//! Signing uses this arithmetic modulo the order n, and the build script modulo the prime p, for the table of base
+//! multiples.
 
 use super::words::{Words, ZERO, minus, plus, product_plus, selected};
 

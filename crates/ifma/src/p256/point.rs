@@ -54,8 +54,8 @@ pub(super) fn affine_sum<L: Lanes>(
 }
 
 impl<L: Lanes> Extended<L> {
-    /// Adds a point, negated in the lanes of the mask. It must be neither equal nor opposite to `self`, and neither
-    /// point may be at infinity.
+    /// Adds a point, negated in the lanes of the mask. The point must be neither equal nor opposite to `self`, and
+    /// neither of the two may be at infinity.
     ///
     /// The formulas are `madd-2008-s` of the Explicit-Formulas Database (Sutherland, 2008).
     #[inline(always)]

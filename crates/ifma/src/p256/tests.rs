@@ -36,8 +36,8 @@ fn hex(digits: &str) -> [u8; 32] {
     core::array::from_fn(|i| u8::from_str_radix(&digits[2 * i..2 * i + 2], 16).unwrap())
 }
 
-/// 1, 2, .. n - 2, n - 1: small and large numbers, powers of two, runs of ones, numbers around 2^256 - n, and the
-/// number with halves in the comb that are equal modulo n, with its opposite.
+/// Numbers from 1 to n - 1: small ones, powers of two, runs of ones, numbers around 2^256 - n, the number of [`halves`]
+/// for which lanes of the comb have equal sums, and n minus each of these.
 fn edges() -> Vec<Words> {
     let mut edges = Vec::new();
     let less = |a: &Words| minus(&N.words, a).0;

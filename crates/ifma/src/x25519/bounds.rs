@@ -1,6 +1,6 @@
-//! Proofs that no limb overflows, for any scalar and any point: the arithmetic runs over intervals, which panic if one
-//! could. Loops follow by induction: each step accepts limbs within certain bounds and returns limbs within the same
-//! bounds.
+//! Proofs that no limb overflows, for any scalar and any point: the arithmetic runs over intervals, which panic if a
+//! limb could overflow. Loops follow by induction: each step accepts limbs within certain bounds and returns limbs
+//! within the same bounds.
 
 use super::ladder::{first, second, third};
 use super::multiple::{cached, chosen, plus};

@@ -41,8 +41,8 @@ pub fn public(token: Ifma, secret: &Secret) -> [u8; 32] {
     bytes(&key)
 }
 
-/// The secret shared with the owner of this public key. `None` if it is zero (RFC 7748, section 6.1), since the "public
-/// key" is then a point of small order. The caller must zero the result after use.
+/// The secret shared with the owner of this public key. `None` if the shared secret is zero (RFC 7748, section 6.1),
+/// since the "public key" is then a point of small order. The caller must zero the result after use.
 #[inline(never)]
 pub fn shared(token: Ifma, secret: &Secret, peer: &[u8; 32]) -> Option<[u8; 32]> {
     let [shared, ..] = &*Zeroizing::new(shared_secret(token, &secret.0, peer));
@@ -98,8 +98,8 @@ fn agreed(token: Ifma, k: &[u8; 32], peer: &[u8; 32]) -> [[u64; 4]; 4] {
     words(token, &point.times(token, &inverse))
 }
 
-/// Runs the two one after the other. A loop that alternates between them is as fast, but exceeds the processor's
-/// instruction caches: depending on the addresses of its code, it took 1.5 or 3 times as long.
+/// Computes the base multiple and the ladder one after the other. A loop that alternates between them is as fast, but
+/// exceeds the processor's instruction caches: depending on the addresses of its code, it took 1.5 or 3 times as long.
 #[inline(always)]
 fn exchanged(token: Ifma, k: &[u8; 32], peer: &[u8; 32]) -> [[u64; 4]; 4] {
     let multiple = multiple::base_multiple(token, k);

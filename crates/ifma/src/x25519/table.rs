@@ -48,7 +48,7 @@ struct Point {
 const fn table() -> [[Entry; 8]; WINDOWS] {
     let points = multiples();
     // One inversion for all (Montgomery's trick): the inverse of a product, times all factors but one, is the inverse
-    // of that one.
+    // of that factor.
     let mut products = [ONE; 8 * WINDOWS];
     let mut i = 1;
     while i < points.len() {

@@ -19,7 +19,7 @@ pub(super) enum Atom {
     Methods(Vec<String>),
     /// A client address in one of these networks.
     Clients(Vec<String>),
-    /// A field with this value, or with any (`*`).
+    /// A field with this value, or with any value (`*`).
     Header(String, String),
     /// The connection uses TLS.
     Tls,
@@ -32,7 +32,7 @@ pub(super) enum Atom {
 /// A condition's translation: exact, or bounded from above and below.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Meaning {
-    /// The condition is equivalent to any of these, apart from letter case; `None`: no counterpart.
+    /// The condition holds if and only if one of these holds, apart from letter case; `None`: no counterpart.
     pub any: Option<Vec<Atom>>,
     /// If the condition holds, one of these holds; `None`: no such bound.
     pub most: Option<Vec<Atom>>,

@@ -146,7 +146,7 @@ fn clients(
 
 /// The meaning of a conjunction.
 enum Found {
-    /// It never holds.
+    /// The conjunction never holds.
     None,
     Clients(Clients),
     Unknown,

@@ -38,7 +38,7 @@ impl Offer {
     }
 }
 
-/// Sets `http2` of a service by its first server; returns whether it is set.
+/// Sets `http2` of a service by its first server; returns whether `http2` is set.
 pub(super) fn set(first: &Params, at: &At, service: &mut Service, notes: &mut Notes) -> bool {
     let offer = Offer::of(first);
     if offer.is_http2() && service.settings.get("proxy_protocol").is_some() {

@@ -1,7 +1,7 @@
 //! Evaluation of rules for a part of all requests, so that a sequence of rules becomes independent routes.
 //!
 //! Weir selects the most specific host, then the path, then the first route whose conditions hold. So the translation
-//! evaluates the rules for each host and path that they name, and for all others, and splits these regions by
+//! evaluates the rules for each host and path that the rules name, and for all others, and splits these regions by
 //! conditions that are still unknown.
 
 use super::acl::{Atom, Condition, Literal};
@@ -34,7 +34,7 @@ pub(super) enum Found {
     Fails,
     /// Unknown: the region must be split by this condition.
     Depends(Atom),
-    /// Unknown, and routes cannot express it.
+    /// Unknown, and routes cannot express the condition.
     Unclear,
 }
 

@@ -79,7 +79,7 @@ pub(super) fn rejects_connections(line: &Line) -> bool {
     line.word(0) == "tcp-request" && matches!(line.word(2), "reject" | "silent-drop")
 }
 
-/// Whether a line rejects requests, or runs code that may.
+/// Whether a line rejects requests, or runs code that may reject them.
 pub(super) fn keeps_out(line: &Line) -> bool {
     match (line.word(0), line.word(1)) {
         ("http-request", "deny" | "tarpit" | "reject" | "silent-drop" | "auth") => true,

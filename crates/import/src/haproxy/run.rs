@@ -19,7 +19,7 @@ pub(super) struct Program<'a> {
     pub at: &'a At,
 }
 
-/// A backend, as rules see it.
+/// A backend with its own rules, as the target of a frontend's rules.
 pub(super) struct Target {
     pub service: Option<String>,
     pub rules: Vec<Rule>,
@@ -235,8 +235,8 @@ impl Run<'_> {
     }
 }
 
-/// The condition of a rule that denies, without parts that earlier rules have changed: routes compare the client's
-/// request.
+/// The condition of a rule that denies, without the parts that test a path or field changed by earlier rules: routes
+/// test the request as the client sent it.
 fn as_sent(condition: &Condition, handler: &Handler) -> Condition {
     let has_path = handler.strip_prefix.is_some() || handler.add_prefix.is_some();
     let has_field = |name: &String| {

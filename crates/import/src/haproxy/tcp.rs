@@ -9,7 +9,7 @@ use crate::values::{self, host_covers};
 use weir_syntax::At;
 use weir_syntax::haproxy::{Line, Section};
 
-/// The reason why a section is left out: one of its lines, and the problem with that.
+/// The reason why a section is left out: one of its lines, and the problem with that line.
 pub(super) struct LeftOut {
     at: At,
     text: String,

@@ -11,7 +11,7 @@ use crate::pattern::Pattern;
 use crate::regex::around_regex;
 use weir_syntax::nginx::{Directive, Scope};
 
-/// The directive in the scope's blocks from number `depth` on that rejects requests or may do so.
+/// A directive that rejects requests, or may do so, in the scope's blocks from number `depth` on.
 pub(super) fn closing<'a>(scope: &Scope<'a>, depth: usize) -> Option<&'a Directive> {
     let is_denial = |directive: &&Directive| match directive.name.as_str() {
         "return" => is_denial(directive),
@@ -81,8 +81,8 @@ pub(super) fn denies(directive: &Directive) -> bool {
     })
 }
 
-/// A handler that denies all requests, since Weir cannot determine which of them nginx would reject; its note names the
-/// original action.
+/// A handler that denies all requests, since Weir cannot determine which requests nginx would reject. The handler's
+/// note names the original action.
 pub(super) fn closed(handler: Handler, why: &Directive) -> Handler {
     if matches!(handler.action, Action::Respond { status, .. } if status >= 400) {
         return handler;
@@ -97,8 +97,8 @@ pub(super) fn closed(handler: Handler, why: &Directive) -> Handler {
     Handler { notes: handler.notes, ..Handler::new(Action::status(403)) }.noted(note)
 }
 
-/// Whether nginx prefers the first of two locations that match a path and Weir might not. Both prefer the longer of two
-/// prefixes.
+/// Whether nginx prefers the first of two locations that match a path and Weir might not. Of two prefixes, both servers
+/// prefer the longer one.
 fn beats(a: &Location<'_>, b: &Location<'_>) -> bool {
     match (a.kind, b.kind) {
         (Kind::Exact, other) => other != Kind::Exact,

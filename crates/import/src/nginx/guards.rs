@@ -10,8 +10,8 @@ use crate::regex::{around_regex, of_regex};
 use crate::values;
 use weir_syntax::nginx::{Directive, Scope};
 
-/// The routes for the block's own `if`s, which precede its other routes. Also the first `if` without a counterpart that
-/// may reject requests.
+/// The routes for the block's own `if`s, which precede its other routes. Also returns the first `if` without a
+/// counterpart that may reject requests.
 pub(super) fn ifs<'a>(
     scope: &Scope<'a>,
     known: &Known,

@@ -104,7 +104,8 @@ fn parse(directive: &Directive, scope: &Scope<'_>, number: usize, notes: &mut No
     binds.into_iter().map(socket).collect()
 }
 
-/// The addresses and ports of a `listen`; with `ipv6only=off`, those of both address families. None if it is invalid.
+/// The addresses and ports of a `listen`; with `ipv6only=off`, those of both address families. `None` if the directive
+/// is invalid.
 pub(super) fn binds(listen: &Directive) -> Vec<(String, Option<u16>)> {
     let mut binds = addresses(listen.arg());
     if listen.args.iter().any(|arg| arg == "ipv6only=off") && listen.arg().starts_with("[::]") {

@@ -19,13 +19,13 @@ use weir_syntax::nginx::{Directive, Scope};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Part {
     pub host: Vec<String>,
-    /// Patterns that replace the location's.
+    /// Patterns that replace the location's patterns.
     pub patterns: Option<Vec<Pattern>>,
     /// For cleartext requests only.
     pub on_cleartext: bool,
     pub when: Conditions,
     pub then: Handler,
-    /// The line, if it differs from the location's.
+    /// The line, if it differs from the location's line.
     pub from: String,
 }
 

@@ -9,7 +9,7 @@ use weir_syntax::nginx::Directive;
 pub(super) type Targets<'a> = Vec<(Vec<String>, String, &'a Directive)>;
 
 /// The targets of a `proxy_pass` to a variable. Errors: its value depends on more than the server name, or nginx
-/// rejects names that Weir would forward because an entry for more names covers them.
+/// rejects names that Weir would forward by another, more general entry.
 pub(super) fn targets<'a>(
     pass: &'a Directive,
     block: &'a [Directive],

@@ -405,8 +405,8 @@ fn collect<'a>(
     }
 }
 
-/// The patterns of an expression, if there are any, and enclosing patterns if those are not exact. For a location that
-/// rejects requests, the patterns cover upper and lower case.
+/// The patterns of an expression, if patterns can express it, and enclosing patterns if its own patterns are missing or
+/// incomplete. For a location that rejects requests, the patterns cover upper and lower case.
 fn of_expression(regex: &str, ignores_case: bool, closes: bool) -> (Option<Vec<Pattern>>, Vec<Pattern>) {
     let patterns = of_regex(regex);
     let Some(own) = &patterns else { return (None, around_regex(regex, ignores_case)) };
@@ -451,8 +451,8 @@ impl<'a> Location<'a> {
     }
 }
 
-/// Separates `/app` from `/app/`, which yield the same pattern: the former keeps the path itself and paths that
-/// continue its segment.
+/// Separates `/app` from `/app/`, which yield the same pattern: `/app` keeps the path itself and paths that continue
+/// its segment.
 fn distinct(locations: &mut [Location<'_>]) {
     let with_slash: Vec<_> = locations
         .iter()

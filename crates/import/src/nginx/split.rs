@@ -53,7 +53,7 @@ fn hundredths(text: &str) -> Option<u64> {
 }
 
 impl Split<'_> {
-    /// Whether the variable, and no other, is part of a text.
+    /// Whether a text contains this variable and no other.
     pub(super) fn decides(&self, text: &str) -> bool {
         let pieces = pieces(text);
         let mut variables = pieces.iter().filter(|piece| matches!(piece, Piece::Variable(_))).peekable();

@@ -23,13 +23,13 @@ pub(super) fn upstreams(block: &[Directive]) -> Upstreams<'_> {
 /// The target of a `proxy_pass` or `grpc_pass`.
 #[derive(Debug)]
 pub(super) struct Target {
-    /// Its service, or services by weight.
+    /// The target's service, or services by weight.
     pub action: Action,
     /// The replacement of the location's prefix, if the URL has a path.
     pub uri: Option<String>,
-    /// `$proxy_host`; `None`: the shares differ.
+    /// `$proxy_host`; `None`: it differs between shares.
     pub authority: Option<String>,
-    /// nginx's default of `Host`; `None`: the shares differ, and each sets its own.
+    /// nginx's default `Host`. `None`: it differs between shares, and each share sets its own.
     pub host: Option<String>,
 }
 
@@ -121,7 +121,7 @@ struct One {
     service: String,
     uri: Option<String>,
     authority: String,
-    /// nginx's default of `Host`.
+    /// nginx's default `Host`.
     host: String,
 }
 
@@ -237,7 +237,7 @@ fn scheme_of(module: Module, address: &str) -> Result<(&'static str, &str), Stri
     }
 }
 
-/// A service name from an address. It includes the port, so that `app:8080` and `app:8081` differ.
+/// A service name from an address. The name includes the port, so that `app:8080` and `app:8081` differ.
 pub(super) fn service_name(host: &str) -> String {
     let host = host.strip_prefix("unix:").map_or(host, |path| path.rsplit('/').next().unwrap_or(path));
     values::name(host)

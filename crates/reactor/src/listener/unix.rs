@@ -62,8 +62,8 @@ impl SocketFile {
     }
 
     /// Checks that the path still names this file. Another process that starts at the same time may have removed the
-    /// bound socket as stale, since it did not listen yet. Errors: the path names another file or none, although this
-    /// process owns the file.
+    /// bound socket as stale, since this process did not listen yet. Errors: the path names another file or none,
+    /// although this process owns the file.
     pub(super) fn check(&self) -> io::Result<()> {
         match self.is_left.load(Ordering::Relaxed) {
             true => Ok(()),

@@ -61,7 +61,7 @@ pub(super) enum Malformed {
     Length,
     /// A head beyond the limit.
     Size,
-    /// A frame that is a connection error.
+    /// A frame that causes a connection error.
     Frame,
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct H2Client {
     streams: Vec<Stream>,
     /// Credit to give.
     credits: Vec<Credit>,
-    /// Bytes received on the connection without credit, if its window is narrow.
+    /// Received bytes that the client has not credited to the connection, if its window is narrow.
     owed: u32,
     behaviour: Behaviour,
     way: Way,
@@ -69,7 +69,7 @@ enum Phase {
     Asking,
     /// All streams have ended; a PING shows when the gateway has read all bytes.
     Pinging,
-    /// The client has ended its stream, and waits for the gateway to end its own.
+    /// The client has ended its stream, and waits for the gateway to do the same.
     Leaving,
     /// The client has given up, and only waits for the end of the connection.
     Gone,

@@ -81,8 +81,8 @@ impl H2Client {
     fn begin(&mut self, no: StreamNo, ask: &Ask, malformed: Option<Malformed>, world: &mut World) -> Stream {
         let mut stream = Stream::new(no, ask);
         let behaviour = self.behaviour;
-        // Padding uses the window, but the protocol state does not count it. So the whole body must fit into the
-        // initial window.
+        // Padding uses window that the protocol state does not count. So the whole body must fit into the initial
+        // window.
         if behaviour.pads && stream.body.len() < 40_000 {
             stream.paddings = world.below(20) as u32;
         }
@@ -192,8 +192,8 @@ impl H2Client {
         if !self.behaviour.fidgets || self.phase != Phase::Asking || world.now < self.fidgets_again {
             return;
         }
-        // The gateway tolerates any number of such frames, unless there are many at once. Between many PING frames it serves
-        // others.
+        // The gateway tolerates any total number of frames without effect, but not many at once. Between many PING
+        // frames the gateway serves other connections.
         self.fidgets_again = world.now + Duration::from_millis(100 + world.below(2000));
         self.connection.settle(&mut self.out);
         match world.below(4) {

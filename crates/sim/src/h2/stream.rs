@@ -50,7 +50,7 @@ pub(super) enum Upload {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stall {
     No,
-    /// No credit while the client has other streams open or to open.
+    /// No credit while the client has other open streams or unsent requests.
     WhileOthersAsk,
     Always,
 }

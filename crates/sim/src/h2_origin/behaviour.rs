@@ -12,7 +12,7 @@ pub(crate) struct Behaviour {
     pub(super) speaks_at: Duration,
     /// The limit of concurrent streams in its first SETTINGS.
     pub(super) most_streams: Option<u32>,
-    /// Lowers that limit after this many requests.
+    /// Lowers the limit of concurrent streams after this many requests.
     pub(super) shrinks_after: Option<u64>,
     /// Refuses streams beyond its limit until the gateway has acknowledged the limit.
     pub(super) refuses: bool,
@@ -30,7 +30,7 @@ pub(crate) struct Behaviour {
     pub(super) pads: bool,
     /// Sends frames without effect, and changes windows.
     pub(super) fidgets: bool,
-    /// Starts responses after up to this many milliseconds, and so in any order.
+    /// Delays each response by up to this many milliseconds, so that responses start in any order.
     pub(super) dawdles: Option<u64>,
     /// Announces its end with GOAWAY, in two steps, after this many requests.
     pub(super) goes_away_after: Option<u64>,
@@ -61,7 +61,7 @@ pub(super) enum Fault {
     ResetWithin(ErrorCode),
     /// Refuses the stream.
     Refuse,
-    /// Sends GOAWAY with a last stream below this one, and serves the remaining streams.
+    /// Sends GOAWAY with a last stream below this request's, and serves the remaining streams.
     GoAway,
     /// As `GoAway`, but closes the connection at once.
     GoAwayAndClose,
@@ -77,7 +77,7 @@ pub(super) enum Fault {
     BadHead,
     /// Sends a body that is shorter than its `content-length`.
     Short,
-    /// Sends a frame that is a connection error.
+    /// Sends a frame that causes a connection error.
     BadFrame,
     /// Never responds.
     Silence,

@@ -32,12 +32,12 @@ pub(crate) struct H2Origin {
     state: State,
     /// Requests received.
     requests: u64,
-    /// The highest stream that has got a response or was reset without one.
+    /// The highest stream that has received a response or was reset without one.
     processed: u32,
     streams: Vec<Stream>,
     /// Credit to give.
     credits: Vec<Credit>,
-    /// Bytes received on the connection with credit given or planned, if its window is narrow.
+    /// Received bytes that the origin has credited or will credit to the connection, if its window is narrow.
     credited: u64,
     /// The size of streams' windows in the latest SETTINGS.
     window: u32,
@@ -69,8 +69,8 @@ enum State {
     Draining,
     /// GOAWAY with this last stream was sent, regardless of open streams.
     Cut(u32),
-    /// The origin has ended its stream, and discards input until the gateway has ended its own: closing a connection
-    /// with unread bytes resets it, and loses the last responses.
+    /// The origin has ended its stream, and discards input until the gateway has done the same: closing a connection
+    /// with unread bytes would reset it and lose the last responses.
     Lingering,
     /// The origin ends its stream, and then closes the connection.
     Closing,

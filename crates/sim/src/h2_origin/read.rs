@@ -170,7 +170,7 @@ impl H2Origin {
     }
 
     /// The method of the last received head. A request for a tunnel has the method of the HTTP/1.1 upgrade; the gateway
-    /// may send one only once it knows that the origin allows tunnels.
+    /// may send such a request only once it knows that the origin allows tunnels.
     fn method(&self, no: StreamNo, ledger: &mut Ledger) -> Method {
         if self.head.protocol.is_none() {
             return self.head.method;

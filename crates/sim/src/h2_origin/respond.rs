@@ -148,6 +148,5 @@ impl H2Origin {
     }
 }
 
-/// Padding uses the window, but the protocol state does not count it. So a padded body must fit into the initial
-/// window.
+/// Padding uses window that the protocol state does not count. So a padded body must fit into the initial window.
 const MOST_PADDED: usize = 40_000;

@@ -165,7 +165,7 @@ impl Stream {
         to.field(TRAILER.as_bytes(), self.id.to_string().as_bytes());
     }
 
-    /// Records that the response has begun, with its first frame before this offset in the origin's cleartext.
+    /// Records that the response has begun, and that its first frame ends before this offset in the origin's cleartext.
     pub(super) fn note_begin(&self, offset: usize, ledger: &mut Ledger) {
         let Some(arrival) = ledger.arrival(self.id, self.attempt) else { return };
         if let Some(stream) = &mut arrival.stream {

@@ -11,13 +11,14 @@ pub(super) const LIST: &str = "X509 CRL";
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Block<'a> {
     pub(super) label: &'a str,
-    /// The line of its `-----BEGIN`, from 1.
+    /// The line of the block's `-----BEGIN`, from 1.
     pub(super) line: usize,
     /// The block with both boundaries.
     pub(super) text: &'a [u8],
 }
 
-/// The reason why a file cannot be split into blocks and text. Quotes no line, since it may belong to a private key.
+/// The reason why a file cannot be split into blocks and text. Quotes no line, since a line may belong to a private
+/// key.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Damage {
     pub(super) line: usize,

@@ -18,8 +18,8 @@ pub(super) struct Locked<'a> {
 }
 
 impl<'a> Locked<'a> {
-    /// Locks a file. None: another process has locked it, or has just replaced it. Errors: it is not a regular file, or
-    /// cannot be opened or locked.
+    /// Locks a file. None: another process has locked the file, or has just replaced it. Errors: the path is not a
+    /// regular file, or the file cannot be opened or locked.
     pub(super) fn open(path: &'a Path) -> Result<Option<Self>, FileError> {
         let found = fs::symlink_metadata(path).map_err(cannot("read", path))?;
         if !found.is_file() {
