@@ -1,8 +1,9 @@
 //! The HTTP pass-through gateway: listeners, exchanges, pools, upstreams.
 //!
-//! One worker per core owns everything that a request touches, so its path has no shared state and no locks:
+//! One worker per core owns its connections and exchanges. A request passes through one worker only:
 //! `socket -> [TLS] -> head -> framing decided once -> pool (or dial) -> [TLS] -> upstream`, and back. Both directions
-//! stream, with back-pressure from the receiving side to the sending side.
+//! stream, with back-pressure from the receiving side to the sending side. Workers share the state of limits, such as
+//! the token buckets of a route's `rate`; a request that no shared limit concerns takes no lock.
 //!
 //! A client's connection (`downstream`), a request with its response (`exchange`) and a connection to a server
 //! (`upstream`) refer to each other only by key. A `worker` performs each step that involves more than one of them.

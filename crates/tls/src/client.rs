@@ -205,7 +205,7 @@ impl Connector {
 }
 
 /// The name to verify in the server's certificate, and the key under which the client stores sessions: a DNS name or an
-/// IP address. The client sends only a DNS name to the server (RFC 6066 3).
+/// IP address. The client sends a DNS name as SNI, but never an IP address (RFC 6066 section 3).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PeerName(ServerName<'static>);
 

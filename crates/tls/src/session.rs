@@ -14,8 +14,8 @@ use crate::notes::{self, Lent, Notes, Origin};
 use crate::unbuffered::{self, RECORD_HEADER, RECORD_PLAINTEXT, Sink};
 use crate::{Chain, Facts, TlsError};
 
-/// Room for a handshake message of 64 KiB, the longest that rustls accepts, in records with more payload than
-/// overhead, and for the current record.
+/// Room for a handshake message of 64 KiB, the longest that rustls accepts, in records with at least 100 bytes of
+/// payload each, and for the current record.
 const MAX_PARTIAL: usize = 96 * 1024;
 
 /// The server or client side of one connection.

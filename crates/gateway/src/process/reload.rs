@@ -48,8 +48,8 @@ pub(crate) enum Outcome {
 /// The state of the reload thread.
 pub(crate) struct Reloader {
     pub again: Again,
-    /// The active configuration. Its snapshot may be older than the active snapshot, in which addresses of names
-    /// change.
+    /// The configuration of the last start or reload. The active snapshot may be newer: name resolution and the admin
+    /// address change it without a reload.
     pub checked: Arc<Checked>,
     pub active: Arc<ActiveConfig>,
     pub names: NameWatch,

@@ -175,8 +175,9 @@ impl<N: Net> Flow<'_, N> {
         Ok(Taken { bytes, is_complete })
     }
 
-    /// Ends a request's body, with these trailer lines, if the framing does not mark the end. Returns whether the
-    /// request's copy is due. Errors: the body is incomplete.
+    /// Ends a request's body with these trailer lines, when the client has sent all of it. No effect if the decoder has
+    /// already found the end of the body. Returns whether the caller must settle the request's copy. Errors: the body
+    /// is incomplete.
     pub(crate) fn end_body(mut self, trailers: &[u8]) -> Result<bool, Reason> {
         let Self { exchange, upstream, core, .. } = &mut self;
         let stream = exchange.upstream_stream();

@@ -11,8 +11,8 @@ use std::rc::{Rc, Weak};
 use std::time::Instant;
 use weir_reactor::{Key, Net, Wheel};
 
-/// Plans that only draining clients use ([`Frontend::last_plan`]), each with the time at which the worker ends its last
-/// clients.
+/// Plans that only draining clients use ([`Frontend::last_plan`]), each with the deadline at which the worker closes
+/// the connections of its remaining clients.
 #[derive(Debug, Default)]
 pub(super) struct Leaving {
     plans: Vec<(Instant, Weak<Plan>)>,

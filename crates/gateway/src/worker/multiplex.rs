@@ -13,8 +13,9 @@ use weir_http2::{ErrorCode, StreamNo};
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
-    /// A connection for another stream: the fullest one with room, so that the others become idle and close, or a new
-    /// one. When the connections are nearly full, opens another one ahead for later requests.
+    /// Finds a connection for another stream: the fullest one with room, or a new one if none has room. The emptier
+    /// ones thus become idle and close. When the connections are nearly full, also opens another one for later
+    /// requests.
     #[cold]
     pub(super) fn attempt_on_stream(
         &mut self,

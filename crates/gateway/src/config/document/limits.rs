@@ -63,9 +63,9 @@ pub struct Limits {
         ))
     )]
     pub handshakes: Option<u32>,
-    /// Maximum expensive handshake steps in a turn of a worker's event loop. A step takes 0.1 to 1 ms, so requests on
-    /// open connections wait for at most this many; turns that are long for other reasons take more steps. Raise it for
-    /// a load that consists almost only of handshakes.
+    /// Number of expensive handshake steps per turn of a worker's event loop. A step takes 0.1 to 1 ms, so a higher
+    /// number delays requests on open connections. In a long turn the worker takes more steps, for up to a quarter of
+    /// the time that the turn has already taken. Raise it for a load that consists almost only of handshakes.
     #[schemars(transform = value_schemas::within(Limits::HANDSHAKES_PER_TURN))]
     pub handshakes_per_turn: u32,
     /// Maximum connections from an IPv4 address, or an IPv6 network of 64 bits, on all listeners; the gateway closes

@@ -1,5 +1,5 @@
 //! Upgrades: a new process replaces this one without losing a connection. The new process inherits the listening
-//! sockets, and accepts once this one stops.
+//! sockets. This process accepts connections until the new one does, and then drains.
 
 mod certificates;
 mod channel;
