@@ -1,4 +1,4 @@
-//! The properties of a request that influence the choice of its server: hash key, cookie, servers to avoid.
+//! The properties of a request that influence the choice of its server in `balance.rs`: hash key, cookie, servers to avoid.
 
 use super::hash_of;
 use crate::config::Service;
