@@ -19,8 +19,11 @@ pub(super) enum Value<'a> {
 
 /// A field of a line.
 pub(super) struct Field {
-    pub name: &'static str,
+    /// The name as a further key of a JSON object.
+    pub key: &'static str,
     pub value: for<'a> fn(&'a Line<'a>) -> Value<'a>,
+    #[cfg(test)]
+    name: &'static str,
     /// The text of its row in docs/gateway/monitoring.md.
     #[cfg(test)]
     about: &'static str,
@@ -28,7 +31,14 @@ pub(super) struct Field {
 
 macro_rules! fields {
     ($($name:ident, $about:literal, $value:expr;)*) => {
-        &[$(Field { name: stringify!($name), value: $value, #[cfg(test)] about: $about }),*]
+        &[$(Field {
+            key: concat!(",\"", stringify!($name), "\":"),
+            value: $value,
+            #[cfg(test)]
+            name: stringify!($name),
+            #[cfg(test)]
+            about: $about,
+        }),*]
     };
 }
 

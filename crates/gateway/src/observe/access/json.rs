@@ -12,11 +12,11 @@ pub(super) fn write(line: &Line<'_>, clock: &mut Clock, out: &mut Vec<u8>) {
     let mut object = Object { out, has_members: false };
     for field in FIELDS {
         match (field.value)(line) {
-            Value::Time(at) => object.quoted(field.name, |out| clock.write(at, out)),
-            Value::Address(address) => object.quoted(field.name, |out| text::ip(address, out)),
-            Value::Text(text) => object.text(field.name, text),
-            Value::Number(number) => object.number(field.name, number),
-            Value::Millis(millis) => object.decimal(field.name, millis),
+            Value::Time(at) => object.quoted(field.key, |out| clock.write(at, out)),
+            Value::Address(address) => object.quoted(field.key, |out| text::ip(address, out)),
+            Value::Text(text) => object.text(field.key, text),
+            Value::Number(number) => object.number(field.key, number),
+            Value::Millis(millis) => object.decimal(field.key, millis),
             Value::Absent(_) => {}
         }
     }
@@ -30,31 +30,33 @@ struct Object<'a> {
 }
 
 impl Object<'_> {
-    fn name(&mut self, name: &str) {
-        self.out.extend_from_slice(if self.has_members { b",\"" } else { b"{\"" });
-        self.has_members = true;
-        self.out.extend_from_slice(name.as_bytes());
-        self.out.extend_from_slice(b"\":");
+    fn key(&mut self, key: &str) {
+        let start = self.out.len();
+        self.out.extend_from_slice(key.as_bytes());
+        if !self.has_members {
+            self.out[start] = b'{';
+            self.has_members = true;
+        }
     }
 
-    fn text(&mut self, name: &str, value: &str) {
-        self.quoted(name, |out| escape(value, out));
+    fn text(&mut self, key: &str, value: &str) {
+        self.quoted(key, |out| escape(value, out));
     }
 
-    fn quoted(&mut self, name: &str, value: impl FnOnce(&mut Vec<u8>)) {
-        self.name(name);
+    fn quoted(&mut self, key: &str, value: impl FnOnce(&mut Vec<u8>)) {
+        self.key(key);
         self.out.push(b'"');
         value(self.out);
         self.out.push(b'"');
     }
 
-    fn number(&mut self, name: &str, value: u64) {
-        self.name(name);
+    fn number(&mut self, key: &str, value: u64) {
+        self.key(key);
         weir_http1::decimal(value, self.out);
     }
 
-    fn decimal(&mut self, name: &str, value: Millis) {
-        self.name(name);
+    fn decimal(&mut self, key: &str, value: Millis) {
+        self.key(key);
         value.write(self.out);
     }
 }
