@@ -80,7 +80,7 @@ impl<N: Net> Worker<N> {
     /// Closes a connection whose directions have both ended. First reads the remaining input: the kernel would reset a
     /// connection with unread input, and the client might lose the end of its response.
     fn end_linger(&mut self, id: ClientId) {
-        let Some(client) = self.clients.get_mut(id) else { return };
+        let Some(client) = self.clients.present_mut(id) else { return };
         let mut inbox = self.core.take_inbox(&mut client.held);
         let received = client.transport.receive(&mut self.core.wire, &mut inbox);
         self.core.put_inbox(inbox);
