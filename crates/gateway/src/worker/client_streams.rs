@@ -68,7 +68,7 @@ impl<N: Net> Worker<N> {
         h2.is_postponed = false;
         let most = if h2.defers() { DEFERRED_PER_TURN } else { REQUESTS_PER_TURN };
         let mut floods = false;
-        while requests < most && events < EVENTS_PER_TURN && !floods {
+        let is_at_limit = loop {
             // A frame may have ended the connection.
             let Some(client) = self.clients.get_mut(id) else { return };
             let (Phase::Streams, Some(h2)) = (client.phase, &mut client.h2) else { return };
@@ -81,15 +81,18 @@ impl<N: Net> Worker<N> {
             };
             let before = at;
             at += step.consumed;
-            let Some(event) = step.event else { break };
+            let Some(event) = step.event else { break false };
             requests += usize::from(matches!(event, Event::Head { .. }));
             events += if matches!(event, Event::Room { .. }) { EVENTS_OF_ROOM } else { 1 };
             floods = event == Event::Pause;
             self.take_event(id, event, input, before);
-        }
+            if requests == most || events >= EVENTS_PER_TURN || floods {
+                break true;
+            }
+        };
         self.core.counters.http2_requests += requests as u64;
         self.core.counters.http2_reads += u64::from(requests > 0);
-        let is_partial = (requests == most || events >= EVENTS_PER_TURN || floods) && at < input.len();
+        let is_partial = is_at_limit && at < input.len();
         // The remaining frames may reset streams of deferred requests.
         if !is_partial || self.h2_of(id).is_some_and(|h2| h2.deferred() >= REQUESTS_PER_TURN) {
             self.begin_deferred(id, BEGUN_PER_TURN);
