@@ -9,7 +9,8 @@ use weir_http::is_hidden;
 
 /// Appends the line without a line break.
 pub(super) fn write(line: &Line<'_>, clock: &mut Clock, out: &mut Vec<u8>) {
-    let mut object = Object { out, has_members: false };
+    let start = out.len();
+    let mut object = Object(out);
     for field in FIELDS {
         match (field.value)(line) {
             Value::Time(at) => object.quoted(field.key, |out| clock.write(at, out)),
@@ -20,44 +21,34 @@ pub(super) fn write(line: &Line<'_>, clock: &mut Clock, out: &mut Vec<u8>) {
             Value::Absent(_) => {}
         }
     }
-    object.out.push(if object.has_members { b'}' } else { b' ' });
+    // The first key begins with a comma. Every line has a time.
+    out[start] = b'{';
+    out.push(b'}');
 }
 
 /// Writes a JSON object member by member.
-struct Object<'a> {
-    out: &'a mut Vec<u8>,
-    has_members: bool,
-}
+struct Object<'a>(&'a mut Vec<u8>);
 
 impl Object<'_> {
-    fn key(&mut self, key: &str) {
-        let start = self.out.len();
-        self.out.extend_from_slice(key.as_bytes());
-        if !self.has_members {
-            self.out[start] = b'{';
-            self.has_members = true;
-        }
-    }
-
     fn text(&mut self, key: &str, value: &str) {
         self.quoted(key, |out| escape(value, out));
     }
 
     fn quoted(&mut self, key: &str, value: impl FnOnce(&mut Vec<u8>)) {
-        self.key(key);
-        self.out.push(b'"');
-        value(self.out);
-        self.out.push(b'"');
+        self.0.extend_from_slice(key.as_bytes());
+        self.0.push(b'"');
+        value(self.0);
+        self.0.push(b'"');
     }
 
     fn number(&mut self, key: &str, value: u64) {
-        self.key(key);
-        weir_http1::decimal(value, self.out);
+        self.0.extend_from_slice(key.as_bytes());
+        weir_http1::decimal(value, self.0);
     }
 
     fn decimal(&mut self, key: &str, value: Millis) {
-        self.key(key);
-        value.write(self.out);
+        self.0.extend_from_slice(key.as_bytes());
+        value.write(self.0);
     }
 }
 
