@@ -208,30 +208,33 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Replaces all crumbs by one cookie, at the position of the first (RFC 9113, section 8.2.3).
+    /// Replaces all crumbs by one cookie, at the position of the first (RFC 9113, section 8.2.3). Empty crumbs are
+    /// dropped: the separator after them would end the value with white space, which other HTTP/2 parsers reject.
     fn join_crumbs(&mut self) {
         let Head { bytes, fields, .. } = &mut *self.head;
         let start = bytes.len();
         let name = b"cookie";
         bytes.extend_from_slice(name);
+        bytes.push(b':');
         let mut joined = None;
         let mut never_indexed = false;
         let mut index = 0;
         fields.retain(|field| {
             let is_crumb = field.name.of(bytes) == name;
-            if is_crumb {
-                bytes.extend_from_slice(if joined.is_none() { b": " } else { b"; " });
+            if is_crumb && !field.value.is_empty() {
+                let is_first = bytes.len() == start + name.len() + 1;
+                bytes.extend_from_slice(if is_first { b" " } else { b"; " });
                 bytes.extend_from_within(field.value.range());
-                never_indexed |= field.never_indexed;
             }
-            let is_first = is_crumb && joined.is_none();
-            if is_first {
+            never_indexed |= is_crumb && field.never_indexed;
+            let is_kept = is_crumb && joined.is_none();
+            if is_kept {
                 joined = Some(index);
             }
             index += 1;
-            !is_crumb || is_first
+            !is_crumb || is_kept
         });
-        let value = Span::new(start + name.len() + 2, bytes.len());
+        let value = Span::new((start + name.len() + 2).min(bytes.len()), bytes.len());
         bytes.extend_from_slice(b"\r\n");
         if let Some(joined) = joined {
             let field = &mut fields[joined];
