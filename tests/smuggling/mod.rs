@@ -78,8 +78,11 @@ fn names_reason(answer: &str, reason: &str) -> bool {
 /// Runs each case, and fails at the end if any case failed, so that one run shows the whole matrix.
 fn each<T>(cases: &[T], label: impl Fn(&T) -> &str, mut run: impl FnMut(&T)) {
     let fails = |case: &&T| {
-        println!("{}", label(case));
-        catch_unwind(AssertUnwindSafe(|| run(case))).is_err()
+        let has_failed = catch_unwind(AssertUnwindSafe(|| run(case))).is_err();
+        if has_failed {
+            println!("The message above is that of the case: {}", label(case));
+        }
+        has_failed
     };
     let failed: Vec<_> = cases.iter().filter(fails).map(&label).collect();
     assert!(failed.is_empty(), "{} cases: {failed:#?}", failed.len());

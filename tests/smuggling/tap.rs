@@ -37,7 +37,8 @@ struct Record {
     requests: Vec<(usize, Vec<u8>)>,
     /// Bytes from the server, on all connections.
     answers: Vec<u8>,
-    /// Accepted connections with their sockets; the relay removes those that the gateway has closed.
+    /// Accepted connections with their sockets; the relay removes those that the gateway has closed, or either side has
+    /// reset.
     accepted: Vec<(usize, TcpStream)>,
     /// Connections on which the gateway's stream has ended.
     closed: Vec<usize>,
@@ -57,8 +58,9 @@ impl Tap {
                     break;
                 }
                 let (Ok(gateway), Ok(server)) = (gateway, TcpStream::connect(server)) else { continue };
-                relay_both(index, &gateway, &server, &seen);
+                let copies = [gateway.try_clone().unwrap(), server];
                 seen.record.lock().unwrap().accepted.push((index, gateway));
+                relay_both(index, copies, &seen);
             }
         });
         Self { address, shared, thread: Some(thread) }
@@ -121,24 +123,29 @@ impl Drop for Tap {
     }
 }
 
-fn relay_both(index: usize, gateway: &TcpStream, server: &TcpStream, shared: &Arc<Shared>) {
-    let copies = || [gateway, server].map(|side| side.try_clone().unwrap());
-    let [from, to] = copies();
+fn relay_both(index: usize, [gateway, server]: [TcpStream; 2], shared: &Arc<Shared>) {
+    let copies = [gateway.try_clone().unwrap(), server.try_clone().unwrap()];
     let seen = Arc::clone(shared);
     std::thread::spawn(move || {
-        relay(from, to, &seen, |record, bytes| record.requests.push((index, bytes.to_vec())));
+        relay(gateway, server, index, &seen, |record, bytes| record.requests.push((index, bytes.to_vec())));
         seen.record.lock().unwrap().closed.push(index);
     });
-    let [to, from] = copies();
+    let [gateway, server] = copies;
     let seen = Arc::clone(shared);
     std::thread::spawn(move || {
-        relay(from, to, &seen, |record, bytes| record.answers.extend_from_slice(bytes));
+        relay(server, gateway, index, &seen, |record, bytes| record.answers.extend_from_slice(bytes));
         seen.record.lock().unwrap().answered.push(index);
     });
 }
 
 /// Relays one direction until its end. Records bytes before forwarding them, so a response implies a recorded request.
-fn relay(mut from: TcpStream, mut to: TcpStream, shared: &Shared, note: impl Fn(&mut Record, &[u8])) {
+fn relay(
+    mut from: TcpStream,
+    mut to: TcpStream,
+    index: usize,
+    shared: &Shared,
+    note: impl Fn(&mut Record, &[u8]),
+) {
     to.set_nodelay(true).unwrap();
     let mut bytes = vec![0; 1 << 16];
     loop {
@@ -164,6 +171,8 @@ fn relay(mut from: TcpStream, mut to: TcpStream, shared: &Shared, note: impl Fn(
                 // Relays a reset as a reset; a FIN could look like the end of a message.
                 let _ = SockRef::from(&to).set_linger(Some(Duration::ZERO));
                 let _ = to.shutdown(Shutdown::Read);
+                // The kernel sends the reset when the last copy of the socket is closed.
+                shared.record.lock().unwrap().accepted.retain(|(accepted, _)| *accepted != index);
                 return;
             }
         }
