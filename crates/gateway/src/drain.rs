@@ -1,4 +1,4 @@
-//! Drains: of a worker, from the last accept to its exit, and of one listener's clients.
+//! The drain of a worker, from its last accept to its exit, and the drain of clients whose listener was removed.
 
 use crate::config::document::Timeouts;
 use std::time::{Duration, Instant};
@@ -12,11 +12,10 @@ pub(crate) enum Drain {
     /// Another process has replaced this one and accepts connections. Idle connections close; exchanges and tunnels may
     /// continue until `until`.
     Replaced { until: Instant },
-    /// The process is stopping. Tunnels without traffic close, too.
+    /// The process is stopping. Idle connections close, and tunnels without traffic close, too.
     Stopping { until: Instant },
 }
 
-/// The cause of a drain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
     /// Another process has replaced this one.
@@ -28,7 +27,8 @@ pub(crate) enum Why {
 }
 
 impl Drain {
-    /// The state after `why` at `now`; `None` if the state does not change.
+    /// The state after `why` at `now`; `None` if the state does not change. A new deadline is never later than the old
+    /// one.
     pub(crate) fn next(self, why: Why, now: Instant, timeouts: &Timeouts) -> Option<Self> {
         let soon = now + timeouts.drain;
         match (self, why) {
@@ -54,7 +54,7 @@ impl Drain {
         }
     }
 
-    /// The drain of each client's connection.
+    /// The state in which this drain puts each client's connection.
     pub(crate) fn of_client(self) -> ClientDrain {
         match self {
             Self::No => ClientDrain::No,
@@ -67,12 +67,12 @@ impl Drain {
 /// The drain of one client's connection. The state only moves to later variants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ClientDrain {
-    /// The connection may have further requests.
     #[default]
     No,
-    /// Its listener was removed, or another process has replaced this one: it closes after a response, or when idle.
+    /// The connection's listener was removed or now admits other clients, or another process has replaced this one. The
+    /// connection closes after a response, or when it is idle.
     Leaving,
-    /// The process is stopping. Tunnels without traffic close, too.
+    /// As [`Self::Leaving`], and a tunnel without traffic closes, too: the process is stopping.
     Stopping,
 }
 
@@ -83,7 +83,7 @@ impl ClientDrain {
         self != Self::No
     }
 
-    /// The idle timeout of the connection; `usual` is the timeout without a drain.
+    /// The idle timeout of the connection. `usual` applies without a drain; a draining connection has less time.
     #[inline]
     pub(crate) fn idle(self, usual: Duration, timeouts: &Timeouts) -> Duration {
         match self {
@@ -92,7 +92,7 @@ impl ClientDrain {
         }
     }
 
-    /// The idle timeout of a tunnel; `usual` is the configured one.
+    /// The idle timeout of a tunnel. `usual` is the configured one; it is shorter only while the process is stopping.
     #[inline]
     pub(crate) fn silent(self, usual: Duration, timeouts: &Timeouts) -> Duration {
         match self {

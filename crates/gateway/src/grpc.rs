@@ -21,7 +21,7 @@ pub(crate) struct Call {
     pub status: Option<Status>,
 }
 
-/// The status of a call.
+/// A gRPC status code, such as 14 (`UNAVAILABLE`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Status(u8);
 
@@ -37,12 +37,12 @@ impl Call {
         Self { within, status: None }
     }
 
-    /// Records the status in the fields of a response without a body.
+    /// Records the status in the head of a response that has no body.
     pub(crate) fn note_fields(&mut self, fields: &[Field], buf: &[u8]) {
         self.status = value(fields, buf, STATUS).map(Status::read).or(self.status);
     }
 
-    /// Records the status in the lines of trailers.
+    /// Records the status in the lines of trailers, if they contain one.
     pub(crate) fn note_trailers(&mut self, lines: &[u8]) {
         let status = lines.split(|byte| *byte == b'\n').find_map(|line| {
             let colon = line.iter().position(|byte| *byte == b':')?;
@@ -83,7 +83,7 @@ impl Status {
         self.0
     }
 
-    /// The index in [`STATUSES`].
+    /// The index in [`STATUSES`]; for a number that gRPC does not define, the index of `UNKNOWN`.
     pub(crate) fn index(self) -> usize {
         let number = usize::from(self.0);
         if number < STATUSES.len() { number } else { UNKNOWN.into() }
@@ -95,7 +95,8 @@ impl Status {
     }
 }
 
-/// Appends a `grpc-message`, with characters other than printable ASCII percent-encoded.
+/// Appends `message` as the value of a `grpc-message` field: percent-encodes `%` and all bytes other than printable
+/// ASCII.
 pub(crate) fn write_message(message: &[u8], out: &mut Vec<u8>) {
     for byte in message.trim_ascii() {
         match byte {
@@ -105,7 +106,7 @@ pub(crate) fn write_message(message: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// The time in a `grpc-timeout`: one to eight digits and a unit.
+/// Parses a `grpc-timeout`: one to eight digits and a unit. `None`, and so no deadline, if it is invalid.
 fn timeout(value: &[u8]) -> Option<Duration> {
     let (unit, digits) = value.split_last()?;
     if digits.is_empty() || digits.len() > 8 || !digits.iter().all(u8::is_ascii_digit) {

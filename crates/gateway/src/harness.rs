@@ -19,7 +19,7 @@ use weir_reactor::stop::Stop;
 use weir_reactor::{Events, Net};
 use weir_tls::{Client, PeerName, Server};
 
-/// One worker and its log.
+/// One worker with its log and its mailbox.
 #[derive(Debug)]
 pub struct WorkerHarness<N: Net> {
     worker: Worker<N>,
@@ -54,13 +54,13 @@ pub struct LeakCheck {
     pub mirrors: usize,
     /// Requests waiting for a connection to a server.
     pub waiting: usize,
-    /// Connections in use, as their servers count them.
+    /// Requests in flight and tunnels, as the servers count them.
     pub in_flight: usize,
     /// Connections that count against server limits, over all workers.
     pub slots: usize,
 }
 
-/// The streams of HTTP/2 connections.
+/// Counts of HTTP/2 streams, and of received bytes on them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamCheck {
     /// Streams that are not released.
@@ -77,7 +77,7 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// Checks the configuration. `server` and `client` replace its TLS settings, for all listeners and services.
+    /// Compiles the configuration. `server` and `client` replace its TLS settings, for all listeners and services.
     /// Errors: all findings, if there is a fault.
     pub fn new(
         role: Role,
@@ -122,14 +122,15 @@ impl Bound {
         self
     }
 
-    /// Drains the server at index `server` of a service by an override, or ends the drain.
+    /// Sets an override that drains the server at index `server` of a service, or (`is_drained` is false) ends its
+    /// drain.
     pub fn drain(&mut self, service: &str, server: usize, is_drained: bool) {
         if let Some(id) = self.id_of(service, server) {
             self.snapshot.overrides.set(service, id, Override { is_drained, ..Override::default() });
         }
     }
 
-    /// Reports a health change of the server at index `server` of a service; `None`: no such server.
+    /// A message that health checks found the server at index `server` of a service up or down; `None`: no such server.
     pub fn health<N: Net>(&self, service: &str, server: usize, up: bool) -> Option<Message<N>> {
         let server = self.id_of(service, server)?;
         Some(Message(Control::Health(Health { service: service.to_owned(), server, up })))
@@ -141,17 +142,17 @@ impl Bound {
     }
 }
 
-/// The maximum number of access log buffers between two calls of [`WorkerHarness::requests`].
+/// The maximum number of access log buffers between two calls of [`WorkerHarness::requests`]; further ones are dropped.
 const MOST_BUFFERS: usize = 1024;
 
 impl<N: Net> Message<N> {
-    /// Adopts another configuration of the same listeners.
+    /// A message to adopt another configuration of the same listeners.
     pub fn adopt(bound: &Bound) -> Self {
         let (snapshot, limits) = (Arc::new(bound.snapshot.clone()), Arc::clone(&bound.limits));
         Self(Control::Adopt(Arc::new(Adoption::new(snapshot, limits, None)), Vec::new()))
     }
 
-    /// Begins a drain, or stops immediately.
+    /// A message to begin a drain, or to stop immediately.
     pub fn stop(stop: Stop) -> Self {
         Self(Control::Stop(stop))
     }
@@ -168,7 +169,7 @@ impl<N: Net> WorkerHarness<N> {
         Ok(Self { worker, events: Events::default(), lines, look_ups: 0, access: None, mailbox: None })
     }
 
-    /// Writes an access log, in JSON.
+    /// Makes the worker write an access log in JSON, for [`Self::requests`].
     #[must_use]
     pub fn logging_requests(mut self) -> Self {
         let (queue, buffers) = sync_channel(MOST_BUFFERS);
@@ -224,7 +225,7 @@ impl<N: Net> WorkerHarness<N> {
         Ok(())
     }
 
-    /// Adopts another configuration of the same listeners.
+    /// Adopts another configuration of the same listeners. Computes the changes first, as a reload does.
     pub fn adopt(&mut self, bound: Bound) {
         let before = Some(&self.worker.core.plan.snapshot);
         let adoption = Adoption::new(Arc::new(bound.snapshot), bound.limits, before);
@@ -237,7 +238,7 @@ impl<N: Net> WorkerHarness<N> {
         messages.into_iter().map(Message).collect()
     }
 
-    /// Handles a message.
+    /// Handles a message from another worker or a control thread.
     pub fn receive(&mut self, message: Message<N>) {
         self.worker.control(message.0);
     }
@@ -261,7 +262,7 @@ impl<N: Net> WorkerHarness<N> {
         lines.collect()
     }
 
-    /// The counters.
+    /// The worker's counters. Their byte counts do not include connections that are still open.
     pub fn counters(&self) -> &Counters {
         &self.worker.core.counters
     }
@@ -290,7 +291,7 @@ impl<N: Net> WorkerHarness<N> {
         })
     }
 
-    /// The numbers of live objects.
+    /// The numbers of live objects, for tests that the worker leaks none.
     pub fn leak_check(&self) -> LeakCheck {
         LeakCheck {
             clients: self.worker.clients.len(),

@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use weir_reactor::{Key, Slab};
 
-/// A kind of values in a [`Store`].
+/// A kind of value in a [`Store`]. Each kind has keys of its own type, for which one of the empty types below stands.
 pub(crate) trait Kind {
     /// The tag that marks keys of this kind in the poller and the timers.
     const TAG: u8;
@@ -13,25 +13,18 @@ pub(crate) trait Kind {
     const MISSING: &str;
 }
 
-/// Client connections.
 #[derive(Debug)]
 pub(crate) enum OfClient {}
-/// Upstream connections.
 #[derive(Debug)]
 pub(crate) enum OfUpstream {}
-/// Exchanges.
 #[derive(Debug)]
 pub(crate) enum OfExchange {}
-/// Tunnels.
 #[derive(Debug)]
 pub(crate) enum OfTunnel {}
-/// Mirrored requests.
 #[derive(Debug)]
 pub(crate) enum OfMirror {}
-/// Services.
 #[derive(Debug)]
 pub(crate) enum OfService {}
-/// Servers.
 #[derive(Debug)]
 pub(crate) enum OfServer {}
 
@@ -121,7 +114,7 @@ thread_local! {
     static MISSING: Cell<Option<&'static str>> = const { Cell::new(None) };
 }
 
-/// The internal error for a value that was missing in this thread's stores since the last call.
+/// Takes the latest internal error that [`note_missing`] recorded in this thread, if any.
 #[inline]
 pub(crate) fn take_missing() -> Option<&'static str> {
     MISSING.take()
@@ -146,7 +139,6 @@ fn count_look_up() {
     }
 }
 
-/// All values of one kind.
 #[derive(Debug)]
 pub(crate) struct Store<K, T>(Slab<T>, PhantomData<fn() -> K>);
 
@@ -182,7 +174,7 @@ impl<K: Kind, T> Store<K, T> {
         found
     }
 
-    /// As [`Self::get_mut`] and [`Self::present`].
+    /// As [`Self::present`], but mutable.
     #[inline]
     pub(crate) fn present_mut(&mut self, id: Id<K>) -> Option<&mut T> {
         let found = self.get_mut(id);
@@ -196,7 +188,7 @@ impl<K: Kind, T> Store<K, T> {
         self.0.remove(id.0)
     }
 
-    /// As [`Self::remove`] and [`Self::present`].
+    /// As [`Self::remove`], for a value that must exist: the worker reports its absence at the end of the turn.
     pub(crate) fn take(&mut self, id: Id<K>) -> Option<T> {
         let taken = self.remove(id);
         if taken.is_none() {
@@ -205,7 +197,7 @@ impl<K: Kind, T> Store<K, T> {
         taken
     }
 
-    /// Drops the value in place, without moving it.
+    /// Removes and drops a value in place. [`Self::remove`] would copy the value, which takes time if it is large.
     pub(crate) fn discard(&mut self, id: Id<K>) {
         self.0.discard(id.0);
     }

@@ -5,7 +5,7 @@ use crate::keys::{ServerId, ServiceId, UpstreamId};
 use weir_http::Method;
 use weir_http1::{BodyDecoder, Limits, chunk, last_chunk};
 
-/// A copy in flight.
+/// A copy that was sent to a server.
 #[derive(Debug)]
 pub(crate) struct Mirror {
     pub upstream: UpstreamId,
@@ -16,12 +16,11 @@ pub(crate) struct Mirror {
     pub response: Option<MirrorResponse>,
 }
 
-/// A response to a copy.
 #[derive(Debug)]
 pub(crate) struct MirrorResponse {
     pub status: u16,
     pub body: BodyDecoder,
-    /// Whether the connection is reusable after the response.
+    /// Whether the connection may be pooled after the response.
     pub persists: bool,
 }
 
@@ -41,10 +40,8 @@ pub(crate) struct Copied {
     pub most: usize,
 }
 
-/// The outcome of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// The response was complete.
     Answered,
     /// The request's body is too large.
     TooLarge,
@@ -52,15 +49,12 @@ pub(crate) enum Fate {
     Incomplete,
     /// The maximum number of copies was in flight.
     Busy,
-    /// No server was available.
     NoServer,
     /// The connection failed, or the response was invalid.
     Failed,
-    /// The response timed out.
     Late,
     /// Memory for connections was exhausted.
     NoMemory,
-    /// The gateway was draining.
     Drained,
     /// The request asks to switch protocols.
     Upgrade,
@@ -87,7 +81,7 @@ impl Copied {
         self.body.extend_from_slice(&data[..data.len().min(room)]);
     }
 
-    /// The complete request.
+    /// The bytes of the complete request, with a chunked body if the head declares one.
     pub(crate) fn bytes(mut self) -> Vec<u8> {
         match self.chunked {
             true => {

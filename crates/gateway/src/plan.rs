@@ -25,7 +25,7 @@ pub(crate) enum Among {
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub snapshot: Arc<Snapshot>,
-    /// The state of the snapshot's limits.
+    /// The state of the snapshot's limits, shared by all workers.
     pub limits: Arc<SharedLimits>,
     /// The IDs of the services, in the order of [`Snapshot::services`].
     pub services: Vec<ServiceId>,
@@ -33,10 +33,8 @@ pub(crate) struct Plan {
     pub route_latencies: RouteLatencies,
 }
 
-/// The reason why a request has no route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unrouted {
-    /// No route matches.
     NoRoute,
     /// Servers may read the request's path as that of another route.
     Ambiguous,
@@ -143,7 +141,6 @@ fn fits_conditions(
         && (listeners.is_empty() || listeners.iter().any(|known| &**known == listener))
 }
 
-/// The routes that one request can take, by path.
 struct ByPath<'a, F> {
     routes: &'a [Route],
     find: F,

@@ -10,14 +10,14 @@ use weir_preface::hello::HelloError;
 use weir_preface::proxy::ProxyError;
 use weir_transport::Fault;
 
-/// The reason for an early end. Its name shows which side caused it.
+/// The reason for an early end. The names show which side caused the end.
 #[derive(Debug)]
 pub enum Reason {
     /// The client's request is invalid. The rule, if any, is the one that a listener could relax to accept the request.
     BadRequest(RequestError, Option<Rule>),
     /// The client's request body is invalid.
     BadRequestBody(BodyError),
-    /// The request body is larger than the gateway's limit.
+    /// The request body is larger than its route allows (`max_body`).
     BodyTooLarge,
     /// No route matches the request.
     NoRoute,
@@ -27,7 +27,7 @@ pub enum Reason {
     Misdirected,
     /// A reload has removed or changed the listener of the connection, and removed the service of the request's route.
     ListenerGone,
-    /// `CONNECT`: this gateway opens no tunnels.
+    /// The request is a `CONNECT`, or asks for a WebSocket tunnel that its route or its server does not open.
     ConnectMethod,
     /// `TRACE`, on a route that does not forward it.
     TraceMethod,
@@ -43,7 +43,7 @@ pub enum Reason {
     BodyTooSlow,
     /// The request body exceeded its total time.
     BodyOverdue,
-    /// The client did not complete the TLS handshake in time.
+    /// The client did not complete its PROXY header, ClientHello or TLS handshake in time.
     HandshakeTimeout,
     /// A connection on a listener with PROXY protocol did not begin with a valid header.
     BadProxyHeader(ProxyError),
@@ -63,9 +63,9 @@ pub enum Reason {
     BadHello(HelloError),
     /// The client spoke cleartext HTTP, or another protocol, on a TLS port.
     NotTls,
-    /// The client's TLS failed.
+    /// The client's TLS handshake failed, or a later TLS record was invalid.
     ClientTls(Fault),
-    /// The client disconnected during an exchange.
+    /// The client disconnected during an exchange, a tunnel or the bytes before HTTP.
     ClientClosed,
     /// The client reset the stream of its request.
     ClientReset,
@@ -79,11 +79,12 @@ pub enum Reason {
     ClientTooSlow,
     /// The response exceeded its total time.
     ResponseOverdue,
-    /// All servers of the service are down or drained.
+    /// No server of the service takes requests: all are down, drained, or have a weight of 0.
     NoServer,
-    /// All servers are at their maximum number of connections, and the maximum number of requests waits already.
+    /// All servers are at their maximum number of connections, and no further request can wait: the queue is full, or
+    /// the listener with `tcp` has none.
     QueueFull,
-    /// All servers were at their maximum number of connections for too long.
+    /// The request waited too long for a connection, or for the SETTINGS of an HTTP/2 server.
     QueueTimeout,
     /// The process has no descriptor for a connection to a server.
     NoDescriptors,
@@ -99,7 +100,7 @@ pub enum Reason {
     UpstreamHandshakeTimeout,
     /// The upstream closed or reset the connection before its response.
     UpstreamClosed,
-    /// The upstream closed or reset the connection during its response.
+    /// The upstream closed or reset the connection during its response or a tunnel.
     UpstreamTruncated,
     /// The upstream reset the request's stream.
     UpstreamReset(ErrorCode),

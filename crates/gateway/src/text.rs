@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::net::IpAddr;
 
-/// Appends the address. Writes an IPv4 address that is mapped into IPv6 as IPv4.
+/// Appends an address as text. Writes an IPv6 address that contains an IPv4 address as IPv4.
 pub(crate) fn ip(address: IpAddr, out: &mut Vec<u8>) {
     match address.to_canonical() {
         IpAddr::V4(address) => {

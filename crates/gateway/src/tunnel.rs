@@ -13,23 +13,20 @@ pub(crate) struct Tunnel {
     pub client: ClientId,
     pub upstream: UpstreamId,
     pub service: ServiceId,
-    /// The idle timeout.
     pub idle: Duration,
     pub origin: Origin,
 }
 
-/// The origin of a tunnel.
+/// The event that opened a tunnel. It determines the tunnel's line in the access log.
 #[derive(Debug)]
 pub(crate) enum Origin {
     /// A TLS connection that the gateway forwards undecrypted.
     Passed,
     /// A request that switched protocols. Its response has a line in the access log.
     Request(RequestLine, Times),
-    /// A connection to a listener with `tcp`.
     Tcp(Box<TcpConnection>),
 }
 
-/// The state of a connection to a listener with `tcp`.
 #[derive(Debug)]
 pub(crate) struct TcpConnection {
     /// The part of the connection's access log line that is known at the start; `None`: no access log.
@@ -40,7 +37,7 @@ pub(crate) struct TcpConnection {
     pub sent: u64,
     /// The server of the last attempt.
     pub server: Option<ServerId>,
-    /// Further attempts so far.
+    /// Attempts after the first.
     pub retries: u8,
     /// The servers that the gateway could not connect to.
     pub failed: [Option<ServerId>; MOST_OTHERS],
@@ -50,7 +47,6 @@ pub(crate) struct TcpConnection {
 const MOST_OTHERS: usize = 2;
 
 impl Tunnel {
-    /// The client's connection and the server's.
     pub(crate) fn ends(&self) -> (ClientId, UpstreamId) {
         (self.client, self.upstream)
     }
@@ -71,7 +67,7 @@ impl Tunnel {
         }
     }
 
-    /// The times of the tunnel's steps, if known.
+    /// The times of the tunnel's steps; `None` for a connection forwarded undecrypted, whose steps are not timed.
     pub(crate) fn times(&self) -> Option<Times> {
         match &self.origin {
             Origin::Passed => None,
@@ -96,13 +92,13 @@ impl TcpConnection {
         Self { entry, times, received: 0, sent: 0, server: None, retries: 0, failed: [None; MOST_OTHERS] }
     }
 
-    /// Records a failed attempt. Returns whether the gateway may try another server.
+    /// Records a failed attempt. Returns whether the gateway may try another server: at most [`MOST_OTHERS`] times.
     pub(crate) fn note_failed(&mut self, server: ServerId) -> bool {
         let free = self.failed.iter_mut().find(|failed| failed.is_none());
         free.map(|free| *free = Some(server)).is_some()
     }
 
-    /// Records the start of an attempt.
+    /// Records the server and the start of an attempt. Clears the times of the previous attempt's steps.
     pub(crate) fn note_attempt(&mut self, server: ServerId, now: Instant) {
         self.server = Some(server);
         (self.times.attempt, self.times.reached, self.times.connected) = (now, None, None);

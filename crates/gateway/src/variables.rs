@@ -1,10 +1,9 @@
-//! Text with variables: `{name}`, and `{{` for a brace.
+//! Text with variables such as `{host}`. `{{` and `}}` stand for single braces.
 
-/// A piece of a text with variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     Text(Box<str>),
-    /// A variable, by its index among the known ones.
+    /// The index of a variable among the `known` ones of [`parse`].
     Variable(usize),
 }
 

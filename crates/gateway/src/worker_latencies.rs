@@ -48,7 +48,7 @@ impl ServiceLatencies {
         self.0[slot] = Some(Box::new(OfOne { service, latency }));
     }
 
-    /// Drops the counts of a removed service.
+    /// Drops the counts of a removed service, whose slot another service may use.
     pub(crate) fn forget(&mut self, service: ServiceId) {
         if let Some(entry) = self.0.get_mut(slot(service)) {
             *entry = None;
@@ -74,23 +74,21 @@ fn slot(service: ServiceId) -> usize {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RouteLatencies(Rc<[Rc<OfRoute>]>);
 
-/// `None` until the first response.
+/// The response times of one route; `None` until its first response.
 type OfRoute = RefCell<Option<Box<Latency>>>;
 
 impl RouteLatencies {
-    /// Empty response times for this number of route names.
     pub(crate) fn new(names: usize) -> Self {
         Self((0..names).map(|_| Rc::default()).collect())
     }
 
-    /// The response times for the routes of another configuration: `kept` lists, for each of its names, the index in
-    /// the current configuration.
+    /// The response times for another configuration's route names: `kept` contains, for each of those names, its index
+    /// in the current configuration, if it exists there.
     pub(crate) fn replaced(&self, kept: &[Option<usize>]) -> Self {
         let of = |before: &Option<usize>| before.and_then(|at| self.0.get(at)).map(Rc::clone);
         Self(kept.iter().map(|before| of(before).unwrap_or_default()).collect())
     }
 
-    /// Whether no route has a name.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()

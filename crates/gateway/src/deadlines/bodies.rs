@@ -9,18 +9,14 @@ use crate::reason::Reason;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// The limits that hold regardless of the current wait.
+/// A limit that holds regardless of the current wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Limit {
-    /// The minimum rate of the request body.
     BodyRate,
-    /// The total time of the request body.
     BodyTotal,
     /// The minimum rate at which the client reads the response.
     ResponseRate,
-    /// The total time of the response.
     ResponseTotal,
-    /// The total time of the exchange.
     ExchangeTotal,
 }
 
@@ -50,7 +46,6 @@ pub(crate) struct BodyDeadlines {
     response: Direction,
 }
 
-/// The progress of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyProgress {
     /// No body is in transit.
@@ -61,16 +56,14 @@ pub(crate) enum BodyProgress {
     Moving { bytes: u64, awaits_client: bool },
 }
 
-/// The limits in one direction.
 #[derive(Debug, Default)]
 struct Direction {
     meter: Option<RateMeter>,
-    /// The end of the total time.
     until: Option<Instant>,
 }
 
 impl BodyDeadlines {
-    /// Whether bodies with this progress need limits.
+    /// Whether any limit applies to bodies with this progress.
     pub(crate) fn is_needed(
         body: BodyProgress,
         response: BodyProgress,
@@ -106,7 +99,8 @@ impl BodyDeadlines {
         all.into_iter().filter_map(|(at, why)| Some((at?, why))).min_by_key(|(at, _)| *at)
     }
 
-    /// The limits for the next request, while the client may still be reading the previous response.
+    /// Adapts the limits to the next request: only those on the response continue, since the client may still be
+    /// reading the previous response.
     pub(crate) fn for_next_request(mut self: Box<Self>) -> Box<Self> {
         (self.body, self.waits, self.limits_of) = (Direction::default(), None, None);
         self
@@ -120,7 +114,6 @@ impl BodyDeadlines {
 }
 
 impl Direction {
-    /// The deadlines of the minimum rate and of the total time.
     fn update(
         &mut self,
         now: Instant,
@@ -177,7 +170,7 @@ mod tests {
     fn the_nearest_end_counts() {
         let (rates, timeouts) = terms();
         let start = Instant::now();
-        // Seconds, the progress of request body and response, and the nearest deadline.
+        // Each row contains the time in seconds, the progress of request body and response, and the nearest deadline.
         let table = [
             (0, moving(0, true), BodyProgress::Over, Some((10, Limit::BodyRate))),
             (5, moving(0, false), BodyProgress::Over, Some((30, Limit::BodyTotal))),

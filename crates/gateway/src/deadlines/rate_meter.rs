@@ -162,11 +162,11 @@ mod tests {
             let mut meter = RateMeter::new(rate, 0);
             meter.update(start, 0, true);
             assert!(meter.update(after(1), first, true) > Some(after(61)), "{first}");
-            // A second pause, after a stretch of 50 KB/s.
+            // The client pauses a second time, after a stretch of 50 KB/s.
             meter.update(after(61), first + 1000, true);
             assert!(meter.update(after(63), first + 100_000, true) > Some(after(123)), "{first}");
         }
-        // slowhttptest's slow bodies, by default and at their fastest.
+        // These are the slow bodies of slowhttptest, by default and at their fastest.
         for (every, bytes) in [(10, 24), (2, 64), (1, 250)] {
             let mut meter = RateMeter::new(rate, 0);
             let mut until = meter.update(start, 0, true).unwrap();

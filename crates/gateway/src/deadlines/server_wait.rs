@@ -9,9 +9,7 @@ use std::time::Duration;
 pub(crate) enum ServerWait {
     /// The end of the connection attempt.
     Connect,
-    /// The end of the TLS handshake.
     Handshake,
-    /// The response head.
     Response,
     /// Progress of the response body, or of a closing connection's output.
     Body,
@@ -24,7 +22,6 @@ pub(crate) enum ServerWait {
 }
 
 impl ServerWait {
-    /// The configured timeout.
     pub(crate) fn timeout(self, timeouts: &Timeouts) -> Duration {
         match self {
             Self::Connect => timeouts.connect,

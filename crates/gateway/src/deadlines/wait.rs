@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 pub(crate) enum Wait {
     /// The end of the connection's preface and TLS handshake.
     Handshake,
-    /// The next request.
     Idle,
     /// The remaining part of a request head.
     Head,
@@ -24,7 +23,6 @@ pub(crate) enum Wait {
     Response,
     /// The client's close, after the gateway's.
     Linger,
-    /// Bytes in a tunnel.
     Tunnel,
 }
 
@@ -64,7 +62,6 @@ impl Wait {
     }
 }
 
-/// The cause of a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// The timeout of the current wait.
@@ -88,7 +85,6 @@ pub(crate) fn deadline_of(
     Some(continued.unwrap_or_else(|| (deadline(want), want)))
 }
 
-/// The nearest of three deadlines.
 pub(crate) fn nearest(
     waits: Option<(Instant, Wait)>,
     server: Option<(Instant, ServerWait)>,

@@ -35,15 +35,13 @@ pub(crate) struct Frontend {
     pub half_close: HalfClose,
     /// The treatment of fields with an underscore in their names.
     pub underscores: Underscores,
-    /// Whether clients may speak HTTP/2.
     pub http2: bool,
-    /// The settings and limits that all HTTP/2 connections share.
+    /// The settings and limits that all HTTP/2 connections of the listener share.
     pub http2_config: Arc<weir_http2::Config>,
     /// Rules that requests may violate.
     pub accept: Rules,
-    /// The limits on requests.
     pub limits: Limits,
-    /// The connections to forward undecrypted.
+    /// The server names whose connections the gateway forwards undecrypted.
     pub passthrough: Arc<Passthrough>,
     /// The configuration's services, to which `passthrough` refers by index; empty without passthrough.
     pub services: Vec<ServiceId>,
@@ -60,16 +58,14 @@ pub(crate) struct Frontend {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TcpTo {
     pub service: ServiceId,
-    /// The idle timeout.
     pub idle: Duration,
 }
 
 /// Input before HTTP and its TLS handshake, or before a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Preface {
-    /// A PROXY protocol header.
     Proxy,
-    /// A ClientHello.
+    /// A ClientHello, whose server name may select a service.
     Hello,
     /// The TLS handshake, before a tunnel.
     Tls,
@@ -110,14 +106,15 @@ impl Frontend {
         }
     }
 
-    /// The plan for the listener's connections; `current` is the worker's plan.
+    /// The plan for the listener's connections: its last one, if a reload has removed the listener or changed its
+    /// clients, else `current`, the worker's plan.
     #[inline]
     pub(crate) fn plan<'a>(&'a self, current: &'a Rc<Plan>) -> &'a Rc<Plan> {
         self.last_plan.get().unwrap_or(current)
     }
 
     /// Whether `listener` has the same name and protocol, admits the same clients, trusts the same proxies, and
-    /// authenticates clients alike.
+    /// authenticates clients alike. If not, a reload drains the present clients.
     pub(crate) fn admits_as(&self, listener: &Listener) -> bool {
         let is_same_tls = match (&self.tls, &listener.tls) {
             (None, None) => true,
@@ -151,7 +148,6 @@ impl Frontend {
         }
     }
 
-    /// Whether connections start with a PROXY protocol header.
     pub(crate) fn is_announced(&self) -> bool {
         !self.announced_by.is_empty()
     }

@@ -28,7 +28,7 @@ use weir_reactor::{Net, Socket, Timer};
 use weir_tls::ClientCertificate;
 use weir_transport::{Fault, Transport, Wire};
 
-/// One downstream connection.
+/// A client's connection, from the accept to its close.
 #[derive(Debug)]
 pub(crate) struct Client<S> {
     pub transport: Transport<S>,
@@ -36,7 +36,6 @@ pub(crate) struct Client<S> {
     pub frontend: Rc<Frontend>,
     /// The peer's address, or the source address in its PROXY protocol header; `None` on a Unix socket.
     pub peer: Option<SocketAddr>,
-    /// Whether this peer is a trusted proxy.
     pub is_trusted: bool,
     /// The client's address: the peer's, or the one that a trusted proxy reports (with port 0).
     pub client_address: Option<SocketAddr>,
@@ -52,29 +51,28 @@ pub(crate) struct Client<S> {
     pub named_certificate: Option<u32>,
     /// Whether [`Self::objection`] checks each request.
     pub may_object: bool,
-    /// The header lines added to every request of this connection.
+    /// The header lines about the client (`X-Forwarded-*`) that are added to every request of this connection.
     pub forwarded: Box<[u8]>,
-    /// Received but unprocessed bytes: a partial head or frame, or pipelined requests.
+    /// Received but unprocessed bytes: a partial preface, head or frame, or pipelined input.
     pub held: Vec<u8>,
     /// The parse state of `held`, if that is a partial head.
     pub part: Part,
     pub phase: Phase,
     /// The streams, in [`Phase::Streams`].
     pub h2: Option<Box<H2>>,
-    /// The client has closed its sending side. It may still be waiting for a response.
+    /// Whether the client has closed its sending side. It may still be waiting for a response.
     pub ended: bool,
     pub timer: Timer<Cause>,
     /// The limits on a response whose exchange is over, while the client reads its last bytes.
     pub body_deadlines: Option<Box<BodyDeadlines>>,
-    /// Bytes of a tunnel or of the last response moved since the deadline was last updated.
+    /// Whether bytes of a tunnel or of the last response have moved since the deadline was last updated.
     pub moved: bool,
     pub handshake: Handshake,
     pub drain: ClientDrain,
-    /// The connection is in the list of connections to settle at the turn's end.
+    /// Whether the connection is in the list of connections to settle at the turn's end.
     pub touched: bool,
 }
 
-/// The phase of a client connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// The gateway parses and holds the first bytes.
@@ -95,7 +93,7 @@ pub(crate) enum Phase {
 /// The state of a handshake or of the preface before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Handshake {
-    /// Finished, or none.
+    /// The handshake has finished, or the connection needs none.
     Over,
     /// Waiting for the client. The number distinguishes this wait from earlier ones.
     Awaited(u32),
@@ -104,7 +102,6 @@ pub(crate) enum Handshake {
 }
 
 impl<S: Socket> Client<S> {
-    /// A connection that was just accepted.
     pub(crate) fn new(
         transport: Transport<S>,
         frontend: Rc<Frontend>,
@@ -177,7 +174,7 @@ impl<S: Socket> Client<S> {
         }
     }
 
-    /// Schedules an update of output, interest and deadline for the turn's end.
+    /// Schedules an update of output, poller interest and deadline for the turn's end.
     #[inline]
     pub(crate) fn touch(&mut self, id: ClientId, touched: &mut Vec<ClientId>) {
         if !std::mem::replace(&mut self.touched, true) {
@@ -199,7 +196,7 @@ impl<S: Socket> Client<S> {
         self.ended && self.held.is_empty()
     }
 
-    /// Whether the next step may be a handshake step.
+    /// Whether the connection is in its handshake or its preface, whose steps wait for their turn.
     #[inline]
     pub(crate) fn is_in_handshake(&self) -> bool {
         self.transport.is_in_handshake() || matches!(self.phase, Phase::Preface(_))
@@ -287,7 +284,7 @@ impl<S: Socket> Client<S> {
         self.transport.finish(wire)
     }
 
-    /// Begins to speak HTTP/2.
+    /// Switches the connection to HTTP/2: from now on, requests are streams.
     pub(crate) fn begin_h2(&mut self) {
         self.phase = Phase::Streams;
         self.h2 = Some(Box::new(H2::of_client(&self.frontend.http2_config)));
@@ -299,9 +296,10 @@ impl<S: Socket> Client<S> {
         !self.ended
             && match (self.phase, upward) {
                 (Phase::Closing | Phase::Preface(_), _) => true,
-                // The gateway responds to some requests itself, and may be faster than the client reads.
+                // The gateway responds to some requests itself, possibly faster than the client reads the responses.
                 (Phase::Head { .. }, _) => self.transport.pending() < MAX_PENDING,
-                // One stream must not block the others, but the pending responses to control frames need a bound, too.
+                // The limit is twice the usual one, so that one stream does not block the others. Without a limit,
+                // responses to control frames could grow indefinitely.
                 (Phase::Streams, _) => {
                     let is_postponed = self.h2.as_ref().is_some_and(|h2| h2.is_postponed);
                     self.transport.pending() < 2 * MAX_PENDING && !is_postponed

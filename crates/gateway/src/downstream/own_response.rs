@@ -39,14 +39,13 @@ impl<S: Socket> Client<S> {
         sent.len() as u64
     }
 
-    /// Whether the request of a stream is a gRPC call.
     #[inline]
     pub(crate) fn is_grpc(&self, stream: Option<StreamNo>) -> bool {
         stream
             .is_some_and(|no| self.h2.as_ref().and_then(|h2| h2.get(no)).is_some_and(|stream| stream.is_grpc))
     }
 
-    /// The gRPC status in place of an HTTP error status, if the request is a gRPC call.
+    /// The gRPC status that replaces an HTTP error status (400 and above), if the request is a gRPC call.
     pub(crate) fn grpc_status(&self, stream: Option<StreamNo>, status: u16) -> Option<Status> {
         (status >= 400 && self.is_grpc(stream)).then(|| Status::of_http(status))
     }

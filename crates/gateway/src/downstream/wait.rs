@@ -19,9 +19,9 @@ impl<S: Socket> Client<S> {
             Phase::Head { started: false } => Some(Wait::Idle),
             Phase::Exchange(_) => None,
             Phase::Streams => match &self.h2 {
-                // Input does not extend this deadline.
+                // The wait concerns the streams' output, so input does not extend its deadline.
                 Some(h2) if h2.has_last_output() => Some(Wait::Response),
-                // Part of a frame. The other streams are blocked until it is complete, so its timeout is short.
+                // A frame is incomplete. It blocks all streams, so its timeout is short.
                 _ if !self.held.is_empty() => Some(Wait::Head),
                 Some(h2) if !h2.is_idle() => None,
                 _ if pending => Some(Wait::Response),

@@ -7,7 +7,6 @@ use weir_http1::{
 use weir_reactor::Socket;
 use weir_transport::{Fault, Transport, Wire};
 
-/// One body.
 #[derive(Debug)]
 pub(crate) struct Body {
     decoder: BodyDecoder,
@@ -22,7 +21,7 @@ pub(crate) struct Body {
 pub(crate) enum Trailers {
     Dropped,
     All,
-    /// Those with these names.
+    /// The trailers with these names.
     Named(FieldNames),
 }
 
@@ -36,10 +35,9 @@ impl Trailers {
     }
 }
 
-/// The result of [`Body::pass`].
 #[derive(Debug)]
 pub(crate) struct Passed {
-    /// Input that belonged to the body.
+    /// The length of the input that belonged to the body.
     pub consumed: usize,
     /// The receiver's connection failed. The gateway still decodes the body, to keep the sender's connection in sync.
     pub receiver_lost: Option<Fault>,
@@ -69,12 +67,12 @@ impl Body {
         self.decoder.is_complete()
     }
 
-    /// Whether a part was sent to the receiver immediately, after all bytes staged before it.
+    /// Whether part of the body was sent immediately, after all staged bytes, so that the receiver may have it.
     pub(crate) fn is_direct(&self) -> bool {
         self.is_direct
     }
 
-    /// Body bytes so far.
+    /// The length of the body so far, without framing.
     pub(crate) fn passed(&self) -> u64 {
         self.passed
     }
@@ -99,7 +97,7 @@ impl Body {
             from += step.consumed;
             tap(&input[start..end]);
             if receiver_lost.is_some() {
-                // Only decoded.
+                // The receiver is lost, so the body is only decoded.
             } else if self.chunked {
                 let out = to.stage(wire);
                 chunk(&input[start..end], out);
@@ -140,7 +138,7 @@ impl Body {
         Ok(at)
     }
 
-    /// Writes the last chunk, with the trailers.
+    /// Writes the last chunk, with the trailers that the gateway forwards.
     fn write_end(&self, out: &mut Vec<u8>) {
         match self.decoder.trailers() {
             b"" => last_chunk(out),
@@ -148,7 +146,6 @@ impl Body {
         }
     }
 
-    /// The lines of received trailers.
     pub(crate) fn trailers(&self) -> &[u8] {
         self.decoder.trailers()
     }

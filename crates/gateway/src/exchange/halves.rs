@@ -2,21 +2,19 @@
 
 use super::body::Body;
 
-/// The request on its way to the server.
 #[derive(Debug)]
 pub(crate) enum RequestHalf {
     /// The gateway forwards the body as it arrives.
     Forwarding(Body),
-    /// The server no longer reads the body: the gateway drops the rest, and the server's response decides how to go on.
+    /// The server no longer reads the body: the gateway drops the rest, and waits for the server's response.
     Discarding(Body),
     /// The client has sent the whole request. `passed_on`: the gateway has forwarded all of it.
     Done { passed_on: bool },
 }
 
-/// The response on its way to the client.
 #[derive(Debug)]
 pub(crate) enum ResponseHalf {
-    /// No final head yet.
+    /// The gateway has forwarded no final head yet.
     Awaiting,
     /// The gateway has forwarded the head. `upstream_persists`: the server's connection persists after the response.
     Forwarding { body: Body, upstream_persists: bool },
@@ -27,7 +25,6 @@ impl RequestHalf {
         matches!(self, Self::Done { .. })
     }
 
-    /// Whether the gateway has forwarded all of the request.
     pub(crate) fn is_passed_on(&self) -> bool {
         matches!(self, Self::Done { passed_on: true })
     }
@@ -48,7 +45,6 @@ impl RequestHalf {
         };
     }
 
-    /// Ends this half if its body is complete.
     pub(crate) fn settle(&mut self) {
         match self {
             Self::Forwarding(body) if body.is_complete() => *self = Self::Done { passed_on: true },
@@ -63,7 +59,7 @@ impl ResponseHalf {
         matches!(self, Self::Awaiting)
     }
 
-    /// Bytes of the body so far.
+    /// The length of the body so far, without framing; 0 before the head.
     pub(crate) fn passed(&self) -> u64 {
         match self {
             Self::Awaiting => 0,

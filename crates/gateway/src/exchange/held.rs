@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use weir_http::Field;
 use weir_http1::{BodyDecoder, BodyError, Framing, RequestHead, chunk, last_chunk_with};
 
-/// A parsed head with its bytes.
 #[derive(Debug, Default)]
 pub(crate) struct HeldHead {
     /// The bytes that `request` points into.
@@ -12,7 +11,6 @@ pub(crate) struct HeldHead {
     pub request: RequestHead,
 }
 
-/// The buffered part of a body.
 #[derive(Debug)]
 pub(crate) struct HeldBody {
     /// The body's bytes, with their framing.
@@ -38,7 +36,7 @@ pub(crate) struct SentBody {
     pub trailers: Option<Vec<u8>>,
 }
 
-/// The most bytes of a sent body to store.
+/// The maximum length of a sent body to store, in bytes with framing.
 const MOST_STORED: usize = 16 * 1024;
 
 impl SentBody {
@@ -85,12 +83,11 @@ impl HeldHead {
         std::mem::swap(&mut self.request, request);
     }
 
-    /// The memory that the head occupies, in bytes.
     pub(crate) fn memory(&self) -> usize {
         size_of::<Self>() + self.bytes.capacity() + self.request.fields.capacity() * size_of::<Field>()
     }
 
-    /// The value of `Host`, or the authority of the target.
+    /// The request's host for the log: the value of `Host`, or the authority of the target.
     pub(crate) fn host(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(self.request.host.map_or(&b""[..], |host| host.of(&self.bytes)))
     }
@@ -112,7 +109,7 @@ impl HeldBody {
         Ok(taken)
     }
 
-    /// Whether the request is to be sent now.
+    /// Whether to send the request now: its body is complete, or the buffer is full.
     pub(crate) fn is_due(&self) -> bool {
         self.decoder.is_complete() || self.body.len() >= self.most
     }

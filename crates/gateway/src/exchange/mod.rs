@@ -37,7 +37,6 @@ use weir_http2::StreamNo;
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub client: ClientId,
-    /// The client's stream, if the client speaks HTTP/2.
     pub stream: Option<StreamNo>,
     pub stage: Stage,
     /// The latest attempt; `None` before [`Stage::Forwarding`], or if no connection was available for a further
@@ -47,37 +46,35 @@ pub(crate) struct Exchange {
     pub version: Version,
     /// Whether the client's connection persists after this exchange, as far as known so far.
     pub persistent: bool,
-    /// A field of the request or response authenticates the upstream connection (NTLM, Negotiate), so the connection
-    /// must serve no other client.
+    /// Whether a field of the request or response authenticates the upstream connection (NTLM, Negotiate), which must
+    /// then serve no other client.
     pub authenticates_connection: bool,
-    /// The client asked to switch protocols.
     pub asks_upgrade: bool,
     /// The `Sec-WebSocket-Accept` for an HTTP/1.1 client whose WebSocket goes to an HTTP/2 server.
     pub accept: Option<Box<Accept>>,
-    /// The client accepts trailers in the response.
     pub accepts_trailers: bool,
-    /// The client expects `100 Continue` before it sends the body, and has not received it yet.
+    /// Whether the client still expects `100 Continue` before it sends the body.
     pub awaits_continue: bool,
-    /// The gateway buffered the request's body.
+    /// Whether the gateway buffered the request's body.
     pub was_held: bool,
     pub request: RequestHalf,
     pub response: ResponseHalf,
-    /// The interim responses (1xx) so far.
     pub interims: Interims,
     /// The request's head, while the gateway may still send the request.
     pub head: Option<Box<HeldHead>>,
     /// The part of the body that was sent to a server, while the request may be sent again.
     pub sent_body: Option<Box<SentBody>>,
-    /// The request may be processed twice, so the gateway may send it again even after a server received bytes of it.
+    /// Whether the request may be processed twice, so that the gateway may send it again even after a server received
+    /// bytes of it.
     pub is_repeatable: bool,
     pub times: Times,
     /// The timer; `None` before the first deadline.
     pub timer: Option<Box<ExchangeTimer>>,
     /// The limits on bodies in transit, in either direction.
     pub body_deadlines: Option<Box<BodyDeadlines>>,
-    /// Bytes moved since the deadline was last updated.
+    /// Whether bytes have moved since the deadline of the exchange's wait was last updated.
     pub moved: bool,
-    /// As `moved`, for bytes to or from a server's stream.
+    /// As `moved`, for the wait for a server's stream.
     pub server_moved: bool,
     /// Method and target for the log.
     pub line: RequestLine,
@@ -93,19 +90,17 @@ pub(crate) struct Exchange {
     pub others: u8,
     /// The servers whose responses further attempts replaced, the most recent first.
     pub asked: [Option<ServerId>; 2],
-    /// The response sets the sticky cookie for this server.
+    /// Whether the response must set the sticky cookie: the request has none that leads to this server.
     pub sets_cookie: bool,
     /// The response's status; 0 before its head.
     pub status: u16,
     /// Received bytes of the request's body.
     pub received: u64,
-    /// Attempts after the first.
     pub retries: u8,
     /// The IDs that the gateway assigned to the request, if it assigns any.
     pub ids: Option<Box<RequestIds>>,
-    /// The gRPC call, if the request is one.
     pub grpc: Option<Box<Call>>,
-    /// The client's or the server's stream is a tunnel: its bytes are not HTTP.
+    /// Whether the client's or the server's stream is a tunnel, so that its bytes are not HTTP.
     pub is_tunnel: bool,
     /// A copy for another service, while the request is incomplete.
     pub copy: Option<Box<Copied>>,
@@ -116,9 +111,8 @@ pub(crate) struct Exchange {
 /// The stage of a request on its way to a server's connection.
 #[derive(Debug)]
 pub(crate) enum Stage {
-    /// The gateway buffers the body.
     Holding(Box<HeldBody>),
-    /// All connections to the service's servers are in use.
+    /// The request waits for a connection, or for the SETTINGS of an HTTP/2 server.
     Queued,
     /// The request has a connection.
     Forwarding,
@@ -130,7 +124,7 @@ pub(crate) struct Attempt {
     pub upstream: UpstreamId,
     /// The stream on this connection, if the server speaks HTTP/2.
     pub stream: Option<StreamNo>,
-    /// The connection has served other requests: its server may close it at any moment.
+    /// Whether the connection has served other requests, so that its server may close it at any moment.
     pub reused: bool,
 }
 
@@ -154,7 +148,6 @@ impl Leg {
 }
 
 impl Exchange {
-    /// The client's side.
     #[inline]
     pub(crate) fn leg(&self) -> Leg {
         Leg { client: self.client, stream: self.stream }
@@ -180,7 +173,6 @@ impl Exchange {
         }
     }
 
-    /// The policy of the request's route.
     #[inline]
     pub(crate) fn policy(&self) -> &Policy {
         self.plan.policy_of(self.route)

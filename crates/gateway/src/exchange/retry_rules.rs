@@ -8,7 +8,8 @@ impl Exchange {
     /// be a reused one, which the server may have closed before it read the request. The request must allow repetition,
     /// since the server may already have processed it.
     pub(super) fn can_retry(&self) -> bool {
-        // A further attempt by HTTP/2 may get a reused connection, too, so only the first attempt may be repeated.
+        // An HTTP/2 retry may get a reused connection again, so without this limit it could repeat indefinitely. An
+        // HTTP/1.1 retry dials.
         self.attempt.is_some_and(|attempt| attempt.reused && (attempt.stream.is_none() || self.retries == 0))
             && self.times.first_byte.is_none()
             && self.is_repeatable
@@ -37,7 +38,7 @@ impl Exchange {
             && !self.asks_upgrade
     }
 
-    /// Whether the request may be sent a second time.
+    /// Whether the gateway still stores the request's head, without which it cannot send the request again.
     #[inline]
     pub(crate) fn is_kept(&self) -> bool {
         self.head.is_some()

@@ -35,14 +35,13 @@ pub(crate) enum Step {
     SendElsewhere(Reason),
     /// Sends the request to another server.
     FailOver(Reason),
-    /// Ends the exchange.
     End(Reason),
 }
 
 /// The facts of a response head, besides its fields.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
-    /// In bytes.
+    /// The length of the head, in bytes.
     pub length: usize,
     pub status: u16,
     /// The framing of the body, as the server declares it.
@@ -54,7 +53,6 @@ pub(crate) struct Head {
     pub announces_absent_body: bool,
 }
 
-/// The decision about a response's head.
 #[derive(Debug)]
 pub(crate) enum HeadStep {
     /// The gateway drops the head.
@@ -110,7 +108,7 @@ impl Exchange {
         }
     }
 
-    /// Decides about a response's head. `draining`: the client's connection must not persist.
+    /// Decides how to treat a response's head. `draining`: the client's connection must not persist.
     pub(crate) fn on_head(&mut self, head: Head, draining: bool) -> HeadStep {
         match head.status {
             101 if self.asks_upgrade && self.upstream_stream().is_none() => {
@@ -143,7 +141,8 @@ impl Exchange {
             (Framing::Chunked | Framing::UntilClose, Version::Http10) => Framing::UntilClose,
         };
         self.status = head.status;
-        // The upstream responded before the request was complete: do not wait for the rest.
+        // The upstream responded before the request was complete: the connection closes instead of waiting for the
+        // rest.
         let cut_short = head.status >= 300 && !self.request.is_done();
         self.persistent &= framing != Framing::UntilClose && !cut_short && !draining;
         self.authenticates_connection |= head.authenticates_connection;

@@ -58,7 +58,6 @@ impl Exchange {
         }
     }
 
-    /// Removes the exchange's timer from the wheel.
     #[inline]
     pub(crate) fn cancel_timer(&mut self, wheel: &mut Wheel) {
         if let Some(mut timer) = self.timer.take() {

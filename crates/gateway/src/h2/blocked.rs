@@ -12,7 +12,7 @@ pub(super) struct BlockedStreams {
 }
 
 impl BlockedStreams {
-    /// Changes the state of one stream.
+    /// Sets whether one stream is blocked. `state` is the stream's current state.
     #[inline]
     pub(super) fn set(&mut self, state: &mut bool, is_blocked: bool) {
         self.now = self.now + u32::from(is_blocked) - u32::from(*state);

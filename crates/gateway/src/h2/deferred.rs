@@ -11,32 +11,30 @@ use weir_http2::{Head, StreamNo};
 #[derive(Debug)]
 pub(crate) struct DeferredRequest {
     pub no: StreamNo,
-    /// The request has no body.
+    /// Whether the request has no body.
     pub ended: bool,
     pub head: Head,
 }
 
 impl H2 {
-    /// Whether the next request must wait.
+    /// Whether the next request must wait: after resets, and while earlier requests wait.
     #[inline]
     pub(crate) fn defers(&self) -> bool {
         self.connection.resets() > 0 || self.has_deferred()
     }
 
-    /// Whether the client must wait between its frames: it has reset many more requests than have ended regularly.
-    /// Browsers that leave a page reset up to 100.
+    /// Whether the client must wait between its frames: it has reset many more requests than have ended regularly. A
+    /// browser that leaves a page resets up to 100 requests, so this may delay it, but not end its connection.
     #[inline]
     pub(crate) fn is_slowed(&self) -> bool {
         self.connection.resets() > SLOWED_FROM
     }
 
-    /// Whether requests wait.
     #[inline]
     pub(crate) fn has_deferred(&self) -> bool {
         self.deferred() > 0
     }
 
-    /// The number of requests that wait.
     pub(crate) fn deferred(&self) -> usize {
         self.rare.as_ref().map_or(0, |rare| rare.deferred.len())
     }
@@ -61,5 +59,5 @@ impl H2 {
     }
 }
 
-/// A sixth of the resets that end a connection.
+/// The number of resets above which a client must wait: about a sixth of the number that ends its connection.
 const SLOWED_FROM: u32 = 64;

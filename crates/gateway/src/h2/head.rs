@@ -10,7 +10,7 @@ use weir_http1::{Framing, RequestHead, ResponseHead, TargetForm, Version, authen
 use weir_http2::Head;
 
 /// Turns `head` into `request`, whose spans point into the head's bytes. `ended`: the request has no body. Swaps the
-/// storage of fields.
+/// storage of fields, to avoid an allocation.
 pub(crate) fn adopt(head: &mut Head, ended: bool, request: &mut RequestHead) {
     let bytes = &head.bytes;
     let authenticates = |field: &Field| {

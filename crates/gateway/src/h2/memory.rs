@@ -5,7 +5,7 @@ use super::{DeferredRequest, H2, Rare, Stream};
 use weir_http2::StreamNo;
 
 impl H2 {
-    /// Bytes of memory, including stored bodies.
+    /// The connection's memory in bytes, including stored bodies.
     pub(crate) fn memory(&self) -> usize {
         let streams = self.streams.iter().map(Stream::memory).sum::<usize>();
         let lists = self.streams.capacity() * size_of::<Stream>()
@@ -16,7 +16,7 @@ impl H2 {
 }
 
 impl Rare {
-    /// Bytes of memory, including deferred requests.
+    /// The memory of this state in bytes, including deferred requests.
     fn memory(&self) -> usize {
         let heads = self.deferred.iter().map(|request| request.head.memory()).sum::<usize>();
         let lists = self.last_output.capacity() * size_of::<LastOutput>()
@@ -115,7 +115,7 @@ mod tests {
         request(1, WITH_INDEXING, &mut first);
         let mut many = Vec::new();
         (0..STREAMS).for_each(|nth| request(3 + 2 * nth, WITHOUT_INDEXING, &mut many));
-        // The head's buffers grow once.
+        // A first connection lets the buffers of `head` grow, so that the measurement does not include them.
         let config = Arc::new(client_config(&Limits::default(), true));
         let mut warm = H2::of_client(&config);
         feed(&mut warm, &mut [preface.clone(), ack.clone(), first.clone()].concat(), &mut head, &mut out);

@@ -29,26 +29,25 @@ use weir_http2::{Config, Connection, ErrorCode, Role, Settings, StreamNo};
 #[derive(Debug)]
 pub(crate) struct H2 {
     pub connection: Connection,
-    /// In the order of their IDs. A stream leaves the list when its exchange is over and its output has been sent.
+    /// The streams, in the order of their IDs. A stream leaves the list when its exchange is over and its output has
+    /// been sent.
     streams: Vec<Stream>,
     /// The index of the stream whose turn to send is next.
     next: usize,
     /// Whether streams send in the order of their priorities (RFC 9218).
     by_priority: bool,
-    /// The number of streams with stored output.
     waiting: usize,
     /// Streams whose exchanges may continue, or whose deadlines may have changed, in this turn.
     touched: Vec<StreamNo>,
     /// Touched streams whose deadlines change once the connection has sent its output.
     settled: Vec<StreamNo>,
-    /// Parts of bodies that had to wait for a window, since the last count.
+    /// The number of body parts that had to wait for a window since the last count.
     window_waits: u64,
-    /// Streams whose output waits for a window.
     blocked: BlockedStreams,
     /// Whether a stream without an exchange has sent output since [`Self::take_last_output_moved`].
     last_output_moved: bool,
     rare: Option<Box<Rare>>,
-    /// Frames wait for the next turn, and meanwhile the gateway does not read from the client.
+    /// Whether frames wait for the next turn. Meanwhile, the gateway does not read from the client.
     pub is_postponed: bool,
     /// The time up to which the budgets for abusive frames have been replenished.
     forgiven: Option<Instant>,
@@ -114,7 +113,8 @@ impl H2 {
         std::mem::take(&mut self.window_waits)
     }
 
-    /// Adds the sizes of heads, and the time for which output has waited for windows, since the last call.
+    /// Adds to `counters` the sizes of heads, and the time for which output has waited for windows, since the last
+    /// call.
     pub(crate) fn count(&mut self, with: Kind, now: Instant, counters: &mut Counters) {
         counters.field_bytes(with, &mut self.connection);
         counters.window_wait(with, self.blocked.take_time(now));
@@ -170,7 +170,6 @@ impl H2 {
         self.streams.binary_search_by_key(&no, |stream| stream.no).ok()
     }
 
-    /// Whether no stream remains.
     pub(crate) fn is_idle(&self) -> bool {
         self.streams.is_empty()
     }
@@ -180,12 +179,10 @@ impl H2 {
         self.connection.has_peer_settings().then(|| self.connection.peer().enable_connect_protocol)
     }
 
-    /// The number of streams.
     pub(crate) fn len(&self) -> usize {
         self.streams.len()
     }
 
-    /// The exchanges in progress.
     pub(crate) fn exchanges(&self) -> impl Iterator<Item = ExchangeId> {
         self.streams.iter().filter_map(|stream| stream.exchange)
     }
@@ -216,7 +213,6 @@ impl H2 {
         }
     }
 
-    /// As [`Self::touch`], for all streams.
     pub(crate) fn touch_all(&mut self) {
         for index in 0..self.streams.len() {
             self.touch(self.streams[index].no);
@@ -235,7 +231,6 @@ impl H2 {
         has_output && !self.connection.has_window(no)
     }
 
-    /// Takes the streams that were touched.
     pub(crate) fn take_touched(&mut self) -> Vec<StreamNo> {
         let touched = std::mem::take(&mut self.touched);
         for no in &touched {
@@ -307,7 +302,8 @@ impl H2 {
         self.connection.credit(no, owed);
     }
 
-    /// Ends a stream immediately, and drops its output.
+    /// Resets a stream with this code, and drops its output. Returns the credit for bytes that nothing will take any
+    /// longer.
     pub(crate) fn abort(&mut self, no: StreamNo, code: ErrorCode) {
         let Some(index) = self.index(no) else { return };
         self.blocked.set(&mut self.streams[index].is_blocked, false);
@@ -318,7 +314,7 @@ impl H2 {
         self.connection.release(no);
     }
 
-    /// Removes a stream from the list.
+    /// Removes a stream from the list, and the limits on its remaining output.
     fn remove(&mut self, index: usize) -> Stream {
         let stream = self.streams.remove(index);
         if let Some(rare) = &mut self.rare {

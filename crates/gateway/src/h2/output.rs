@@ -46,7 +46,7 @@ impl H2 {
         let Some(index) = self.index(no) else { return };
         let stream = &mut self.streams[index];
         let mut taken = 0;
-        // With priorities, a more urgent stream may wait.
+        // With priorities, this stream must not overtake a more urgent one whose output waits.
         let has_turn = transport.pending() < MAX_PENDING && !(self.by_priority && self.waiting > 0);
         // An end without data needs no room, and no later event would send it.
         if stream.out.is_empty() && (has_turn || data.is_empty()) {
@@ -68,7 +68,7 @@ impl H2 {
         }
     }
 
-    /// The body is complete, and these trailer lines follow it.
+    /// Ends a message after its complete body, with these trailer lines, if any.
     pub(crate) fn finish<S: Socket>(
         &mut self,
         no: StreamNo,
@@ -106,7 +106,7 @@ impl H2 {
         }
     }
 
-    /// Sends the output of all streams, or of the streams with one rank, in turns.
+    /// Sends the output of all streams, or of the streams with one rank, round-robin.
     pub(super) fn flush_ring<S: Socket>(
         &mut self,
         rank: Option<Rank>,
@@ -151,7 +151,7 @@ impl H2 {
         self.blocked.set(&mut stream.is_blocked, taken < some);
         stream.sent += taken as u64;
         stream.moved |= taken > 0;
-        // A less urgent stream may be waiting for this one.
+        // With priorities, this stream's output also counts as progress of the less urgent streams that wait for it.
         self.last_output_moved |= (is_last || self.by_priority) && taken > 0;
         match taken == stream.out.len() {
             true => {

@@ -64,7 +64,7 @@ impl H2 {
         })
     }
 
-    /// Sends stored output rank by rank: the streams of an incremental rank in turns, others one after the other.
+    /// Sends stored output rank by rank: the streams of an incremental rank round-robin, others one after the other.
     /// Sending opens no window and produces no output, so a rank needs only one pass. Returns whether any stream has
     /// sent output.
     pub(super) fn flush_by_priority<S: Socket>(

@@ -19,9 +19,9 @@ pub(crate) struct Stream {
     /// Bytes of a response's DATA for which the server receives credit once the client has read some of its pending
     /// output.
     pub owed: u32,
-    /// The client has sent the whole request.
+    /// Whether the client has sent the whole request.
     pub ended: bool,
-    /// The request is a gRPC call, so the gateway's own errors are gRPC responses.
+    /// Whether the request is a gRPC call, for which the gateway's own errors are gRPC responses.
     pub is_grpc: bool,
     /// The lines of the request's trailers.
     pub trailers: Box<[u8]>,
@@ -33,21 +33,19 @@ pub(crate) struct Stream {
     pub(super) end: End,
     /// The rank of the output when the connection last sent by priority.
     pub(super) rank: Rank,
-    /// The output waits for the stream's or the connection's window.
+    /// Whether the output waits for the stream's or the connection's window.
     pub(super) is_blocked: bool,
     pub(super) touched: bool,
-    /// The connection has taken output since the exchange's deadline was last updated.
+    /// Whether the connection has taken output since the exchange's deadline was last updated.
     pub moved: bool,
 }
 
 /// The end of a message in transit.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// More of the message follows.
     Open,
     /// After the output, only these trailer lines follow, if any.
     Known(Vec<u8>),
-    /// The stream has sent END_STREAM.
     Sent,
 }
 
@@ -77,12 +75,10 @@ impl Stream {
         self.owed + self.held.len().saturating_sub(self.credited) as u32
     }
 
-    /// Bytes of output that wait for the peer.
     pub(crate) fn pending(&self) -> usize {
         self.out.len()
     }
 
-    /// Whether the end of the output is known.
     pub(super) fn is_whole(&self) -> bool {
         self.end != End::Open
     }

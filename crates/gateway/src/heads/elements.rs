@@ -69,7 +69,7 @@ fn pair<'a>(text: &'a [u8], hop: &mut Hop<'a>) -> Option<&'a [u8]> {
 /// address, scheme or host needs.
 fn value(text: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
     let [b'"', inner @ ..] = text else {
-        // Many proxies write addresses and ports without the quotes that these characters need.
+        // Many proxies write addresses and ports without the quotes that `:`, `[` and `]` need.
         let is_in = |byte: &u8| is_token(&[*byte]) || b":[]/".contains(byte);
         let end = text.iter().position(|byte| !is_in(byte)).unwrap_or(text.len());
         let (value, rest) = text.split_at(end);

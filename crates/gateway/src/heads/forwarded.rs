@@ -118,7 +118,7 @@ fn values<'a>(head: &'a RequestHead, buf: &'a [u8], name: FieldName) -> impl Ite
     head.fields.iter().filter(move |field| field.known == name).map(move |field| field.value.of(buf))
 }
 
-/// An address in the form of RFC 7239 section 6.
+/// An address in the form of RFC 7239 section 6; `unknown` for any other text.
 fn node(sender: &[u8]) -> String {
     match address(sender) {
         Some(IpAddr::V6(address)) => format!("\"[{address}]\""),

@@ -13,7 +13,6 @@ pub(crate) struct Ids {
     count: u64,
 }
 
-/// The IDs of one request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestIds {
     /// The request ID, in hexadecimal.
@@ -27,7 +26,7 @@ impl Ids {
         Self { worker: random(), count: random() }
     }
 
-    /// The next request's IDs, which are unique.
+    /// Generates the IDs of the next request.
     pub(crate) fn make(&mut self) -> RequestIds {
         self.count = self.count.wrapping_add(1);
         let (low, parent) = (crate::hash::mix(self.count), crate::hash::mix(!self.count));
@@ -97,7 +96,6 @@ fn hex(number: u64, out: &mut [u8]) {
     }
 }
 
-/// The name of the field with a trace context.
 pub(crate) const TRACEPARENT: &[u8] = b"traceparent";
 
 /// The maximum length of an ID from a proxy in front, since it goes into a log line.

@@ -12,7 +12,7 @@ use weir_http::FieldName;
 /// from their clients.
 #[inline]
 pub(crate) fn is_imitation(name: &[u8], is_trusted: bool) -> bool {
-    // Most names resemble no known one.
+    // Most names are not similar to any of these fields.
     let known = like(name);
     !known.is_empty() && is_among(name, known) && !(is_trusted && is_usual(name))
 }
@@ -36,12 +36,13 @@ pub(crate) fn reads_as(name: &[u8], other: &[u8]) -> bool {
 fn like(name: &[u8]) -> &'static [&'static [u8]] {
     let [first, _, third, ..] = name else { return &[] };
     match [first | 0x20, third | 0x20] {
-        // `-For`, `-Proto`, `-Host`, `-Port`, `-Server`, `-Prefix`, `-Ssl`, `-User`, `-Client-Cert` and future ones.
+        // This covers `-For`, `-Proto`, `-Host`, `-Port`, `-Server`, `-Prefix`, `-Ssl`, `-User`, `-Client-Cert` and
+        // future names.
         [b'x', b'f'] => &[b"x-forwarded-"],
         [b'x', b'r'] => &[b"x-real-ip", b"x-rewrite-url"],
-        // The path before a rewrite, as in `X-Rewrite-URL`: some servers route by it.
+        // This field contains the path before a rewrite, as `X-Rewrite-URL` does. Some servers route by it.
         [b'x', b'o'] => &[b"x-original-url"],
-        // Client certificates, by RFC 9440 and as other proxies send them.
+        // These fields contain client certificates, by RFC 9440 and as other proxies send them.
         [b'c', b'i'] => &[b"client-cert", b"client-cert-chain"],
         [b'x', b'c'] => &[b"x-client-cert"],
         [b'x', b'a'] => &[b"x-arr-clientcert", b"x-amzn-mtls-"],
@@ -76,7 +77,7 @@ mod tests {
     use proptest::sample::select;
     use weir_http::is_token;
 
-    /// The characters of a name other than letters and digits (RFC 9110 section 5.6.2).
+    /// The characters that a name may contain besides letters and digits (RFC 9110 section 5.6.2).
     const SEPARATORS: &[u8] = b"!#$%&'*+-.^_`|~";
 
     /// The variable for a name on a server that replaces all characters except letters and digits.
@@ -121,7 +122,7 @@ mod tests {
         assert!(is_imitation(b"X.Real.IP", true) && is_imitation(b"X-Forwarded.Port", true));
     }
 
-    /// All known names.
+    /// All names that [`like`] knows.
     fn names() -> Vec<&'static [u8]> {
         let letters = || b'a'..=b'z';
         let pairs = letters().flat_map(|first| letters().map(move |third| [first, b'-', third]));

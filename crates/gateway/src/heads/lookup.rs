@@ -2,7 +2,7 @@
 
 use weir_http1::RequestHead;
 
-/// The values of a field.
+/// The values of all fields with this name, in order. The case of the name does not matter.
 pub(crate) fn values<'a>(
     name: &'a [u8],
     head: &'a RequestHead,
@@ -12,7 +12,7 @@ pub(crate) fn values<'a>(
     named.map(move |field| field.value.of(buf))
 }
 
-/// The value of a cookie (RFC 6265 section 5.4).
+/// The first value of the cookie with this name (RFC 6265 section 5.4).
 pub(crate) fn cookie<'a>(name: &'a [u8], head: &'a RequestHead, buf: &'a [u8]) -> Option<&'a [u8]> {
     let pairs = values(b"cookie", head, buf).flat_map(|value| value.split(|byte| *byte == b';'));
     let mut found = pairs.filter_map(|pair| pair.trim_ascii().strip_prefix(name)?.strip_prefix(b"="));

@@ -1,4 +1,4 @@
-//! The gateway's own responses: short, with the reason.
+//! The gateway's own responses. An error response names the reason.
 
 use super::rewrite::Connection;
 use super::writer::HeadWriter;
@@ -12,16 +12,13 @@ use weir_http1::{Framing, decimal, framing_field};
 /// The properties of a response that depend on its request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms<'a> {
-    /// A response to HEAD has no body (RFC 9110 section 9.3.2).
+    /// Whether the request is a HEAD: its response has no body (RFC 9110 section 9.3.2).
     pub is_head: bool,
     pub connection: Connection,
-    /// The edits of the request's route, if it matched one.
     pub edits: Option<&'a Edits>,
-    /// The `Date` field line.
     pub date: &'a [u8],
 }
 
-/// A response that the gateway generates.
 #[derive(Debug)]
 pub(crate) struct Own<'a> {
     pub status: u16,
@@ -32,7 +29,6 @@ pub(crate) struct Own<'a> {
     pub field: Option<(&'static str, &'a [u8])>,
 }
 
-/// The content type of a plain-text body.
 pub(crate) const PLAIN: &str = "text/plain; charset=utf-8";
 
 impl<'a> Own<'a> {
@@ -59,7 +55,7 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// The response as HTTP/1.1 text; returns the length of its body.
+    /// Writes the response as HTTP/1.1 text. Returns the length of the body that it has written.
     pub(crate) fn write(&self, terms: &Terms<'_>, out: &mut Vec<u8>) -> u64 {
         let body = self.body();
         self.head(&body, terms, out);
@@ -68,7 +64,7 @@ impl<'a> Own<'a> {
         sent.len() as u64
     }
 
-    /// The whole body.
+    /// The whole body. A response to HEAD needs its length.
     pub(crate) fn body(&self) -> Cow<'_, [u8]> {
         match (self.has_body(), &self.body) {
             (false, _) => Cow::Borrowed(b""),
@@ -82,7 +78,6 @@ impl<'a> Own<'a> {
         if terms.is_head { b"" } else { body }
     }
 
-    /// Writes the head of the response with this body.
     pub(crate) fn head(&self, body: &[u8], terms: &Terms<'_>, out: &mut impl HeadWriter) {
         let Terms { connection, edits, date, .. } = *terms;
         let drops = |name: &[u8]| edits.is_some_and(|edits| edits.drops_name(name));
@@ -126,7 +121,7 @@ impl<'a> Own<'a> {
             out.extend_from_slice(b"\r\nGrpc-Message: ");
             match self.content_type.starts_with("text/plain") {
                 true => grpc::write_message(&body[..body.len().min(MESSAGE)], out),
-                // The body is a page for browsers.
+                // The body is a page for browsers, so the reason phrase replaces it.
                 false => grpc::write_message(phrase(self.status).as_bytes(), out),
             }
             out.extend_from_slice(b"\r\n");
@@ -137,7 +132,7 @@ impl<'a> Own<'a> {
         out.end();
     }
 
-    /// A 204 or 304 has no body (RFC 9110 sections 15.3.5 and 15.4.5).
+    /// Whether the response has a body: a 204 or 304 has none (RFC 9110 sections 15.3.5 and 15.4.5).
     fn has_body(&self) -> bool {
         !matches!(self.status, 204 | 304)
     }

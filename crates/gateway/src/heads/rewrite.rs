@@ -33,19 +33,17 @@ pub(crate) fn forwarded(peer: Option<SocketAddr>, tls: bool) -> Box<[u8]> {
     lines.into_boxed_slice()
 }
 
-/// The gateway's changes to a request head.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestEdits<'a> {
     /// The output of [`forwarded()`].
     pub forwarded: &'a [u8],
     /// The trusted proxy in front, if any: the gateway forwards its facts about the client.
     pub proxy: Option<Proxy>,
-    /// The fields that describe the client.
+    /// The forms in which the gateway describes the client: `X-Forwarded-*`, `Forwarded`, or both.
     pub forms: Forms,
     /// The protocol to switch to, if the client asks for one.
     pub upgrade: Option<Span>,
     pub path: Option<&'a PathEdit>,
-    /// The scheme of the connection to the server.
     pub scheme: Scheme,
     /// Whether the gateway has buffered the body, which makes `Expect` pointless.
     pub was_buffered: bool,
@@ -57,7 +55,6 @@ pub(crate) struct RequestEdits<'a> {
     pub edits: &'a Edits,
     /// The values of variables. `upstream` is also the `Host` of a request by an HTTP/1.0 client that sent none.
     pub values: &'a Values<'a>,
-    /// The request arrived by HTTP/2.
     pub is_http2: bool,
 }
 
@@ -159,13 +156,13 @@ pub(crate) fn request<W: HeadWriter>(
     underscored
 }
 
-/// Appends the path for the upstream.
+/// Appends the path for the upstream: the client's path, changed by the route's edit if there is one.
 #[inline(always)]
 fn path(buf: &[u8], head: &RequestHead, edit: Option<&PathEdit>, out: &mut Vec<u8>) {
     let path = head.path.of(buf);
     match (edit, path.first()) {
         (Some(edit), Some(b'/' | b'?')) => edit.write(path, out),
-        // RFC 9112 section 3.2.4: OPTIONS for a whole server in absolute form.
+        // An OPTIONS request in absolute form without a path concerns the whole server (RFC 9112 section 3.2.4).
         (_, None) if head.method == Method::Options => out.push(b'*'),
         (Some(edit), None) => edit.write(path, out),
         (None, None) => out.push(b'/'),
@@ -216,8 +213,8 @@ pub(crate) fn interim(
     out.end();
 }
 
-/// Writes the head of a response that opens a tunnel on a stream (RFC 8441 section 5), in place of one that switches
-/// protocols.
+/// Writes the head of a response that opens a tunnel on a stream (RFC 8441 section 5), in place of the server's
+/// response that switched protocols.
 pub(crate) fn tunnel(
     buf: &[u8],
     head: &ResponseHead,
@@ -260,7 +257,6 @@ pub(crate) enum Connection {
     Persists,
     /// An HTTP/1.0 client asked for keep-alive and needs a confirmation (RFC 9112 section 9.3).
     PersistsByConsent,
-    /// The connection closes after the response.
     Closes,
 }
 
@@ -275,7 +271,6 @@ impl Connection {
         }
     }
 
-    /// The field line of the signal.
     #[inline]
     pub(super) fn field(self) -> &'static [u8] {
         match self {
@@ -286,19 +281,15 @@ impl Connection {
     }
 }
 
-/// The gateway's changes to a response head.
 #[derive(Debug)]
 pub(crate) struct ResponseEdits<'a> {
-    /// The framing of the body towards the client.
     pub framing: Framing,
-    /// Whether trailers are forwarded.
     pub trailers: bool,
     pub connection: Connection,
     pub edits: Option<&'a Edits>,
     pub cookie: Option<Cookie<'a>>,
     /// The `Date` field line, for a response without one.
     pub date: &'a [u8],
-    /// The gateway's name in `Via`.
     pub via: Option<&'a str>,
 }
 
@@ -354,7 +345,7 @@ pub(super) fn is_for_this_hop(name: FieldName) -> bool {
     )
 }
 
-/// The request fields that are replaced, or have served their purpose.
+/// Whether the gateway replaces these request fields, or drops them because they have served their purpose.
 #[derive(Clone, Copy)]
 struct Replaced {
     host: bool,
@@ -371,11 +362,12 @@ fn keep_in_request(buf: &[u8], field: &Field, by: Replaced, is_trusted: bool) ->
         | FieldName::XForwardedProto
         | FieldName::XForwardedHost => true,
         FieldName::Host => by.host,
-        // Written from the framing, so that a repeated value is sent only once.
+        // The gateway writes this field from the framing, so that a repeated value is sent only once.
         FieldName::ContentLength => true,
         FieldName::Expect => by.expect,
         FieldName::MaxForwards => by.max_forwards,
-        // Credentials for the gateway, which requests none; servers must not receive them (RFC 9110 section 11.7.2).
+        // These credentials are for the gateway, which requests none; servers must not receive them (RFC 9110 section
+        // 11.7.2).
         FieldName::ProxyAuthorization => true,
         // Servers do not need `Proxy`, and CGI programs would read its value from `HTTP_PROXY` as the address of their
         // proxy.

@@ -1,6 +1,5 @@
 //! The cookies that the gateway sets: one keeps a client with its server, one with its share of a split route.
 
-/// A cookie that keeps a client with its server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cookie<'a> {
     pub name: &'a [u8],
@@ -11,7 +10,6 @@ pub(crate) struct Cookie<'a> {
 }
 
 impl Cookie<'_> {
-    /// Appends the cookie's `Set-Cookie` line.
     pub(super) fn write(self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"Set-Cookie: ");
         out.extend_from_slice(self.name);
@@ -19,12 +17,12 @@ impl Cookie<'_> {
     }
 }
 
-/// The value of the field for the share `value`, which is not secret: a client may choose a share.
+/// The value of the `Set-Cookie` field that keeps a client with the share `value` of a split route. The cookie is not
+/// secret: a client may choose its share.
 pub(crate) fn of_share(cookie: &str, value: &str, secure: bool) -> String {
     format!("{cookie}={value}; {}", attributes(secure))
 }
 
-/// The attributes of both cookies.
 fn attributes(secure: bool) -> &'static str {
     match secure {
         true => "Path=/; HttpOnly; SameSite=Lax; Secure",

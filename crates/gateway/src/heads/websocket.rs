@@ -52,8 +52,8 @@ pub(crate) fn is_accept(buf: &[u8], field: &Field) -> bool {
     field.name.of(buf).eq_ignore_ascii_case(b"sec-websocket-accept")
 }
 
-/// Writes the head that switches protocols (101) for an HTTP/1.1 client, in place of one that opened a tunnel on a
-/// stream.
+/// Writes the head that switches protocols (101) for an HTTP/1.1 client, in place of the server's response that opened
+/// a tunnel on a stream.
 pub(crate) fn switched(
     buf: &[u8],
     head: &ResponseHead,
@@ -73,7 +73,7 @@ pub(crate) fn switched(
     out.end();
 }
 
-/// The constant of RFC 6455 section 1.3.
+/// The constant that follows the key in the text of the proof (RFC 6455 section 1.3).
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 #[cfg(test)]

@@ -5,13 +5,13 @@ use weir_http1::{copy_fields, decimal};
 use weir_http2::Scheme;
 use weir_http2::hpack::Encoder;
 
-/// Takes the parts of a head in their order.
+/// Receives the parts of a head, in their order, and writes them in one of the two forms.
 pub(crate) trait HeadWriter {
     /// Whether the head is text. Only text declares a chunked body in a field, and contains fields about the
     /// connection.
     const IS_TEXT: bool;
 
-    /// The method, and the path that `write_path` appends. HTTP/2 also sends scheme and authority here.
+    /// Writes the method, and the path that `write_path` appends. HTTP/2 also writes scheme and authority here.
     fn request(
         &mut self,
         method: &[u8],
@@ -20,24 +20,22 @@ pub(crate) trait HeadWriter {
         write_path: impl FnOnce(&mut Vec<u8>),
     );
 
-    /// The protocol of a request that opens a tunnel, after the parts of [`Self::request`]. HTTP/1.1 writes a field
-    /// instead.
+    /// Writes the protocol of a request that opens a tunnel, after the parts of [`Self::request`]. In HTTP/1.1, a field
+    /// takes its place.
     fn protocol(&mut self, name: &[u8]);
 
-    /// The status, with the reason phrase for HTTP/1.1.
+    /// Writes the status, with the reason phrase in HTTP/1.1.
     fn status(&mut self, status: u16, phrase: &[u8]);
 
-    /// The fields that `keep` accepts, from a head with these bytes.
+    /// Writes the fields that `keep` accepts, from a head with these bytes.
     fn fields(&mut self, buf: &[u8], fields: &[Field], keep: impl FnMut(&Field) -> bool);
 
-    /// Whole field lines, which `write` appends.
+    /// Writes whole field lines, which `write` appends.
     fn lines(&mut self, write: impl FnOnce(&mut Vec<u8>));
 
-    /// The end of the head.
     fn end(&mut self);
 }
 
-/// Text.
 impl HeadWriter for Vec<u8> {
     const IS_TEXT: bool = true;
 

@@ -15,12 +15,11 @@ use weir_reactor::mailbox::{Mailbox, Sender, mailbox};
 use weir_reactor::{Events, Key, Reactor};
 use weir_transport::Wire;
 
-/// Whether a configuration has health checks.
 pub(crate) fn is_wanted(snapshot: &Snapshot) -> bool {
     snapshot.services.iter().any(|service| service.health.is_some())
 }
 
-/// Receives changes of health.
+/// A function that receives changes of servers' health.
 pub(crate) type Report = Box<dyn Fn(Health) + Send>;
 
 /// Starts the thread, which receives new configurations through a mailbox. Errors: the thread cannot be started.
@@ -85,7 +84,7 @@ impl Checker {
         }
     }
 
-    /// Waits for the next event of a check, or takes its result.
+    /// Continues to watch a check or, if it has an `outcome`, records the outcome and reports a change of health.
     fn proceed(&mut self, number: u32, outcome: Option<Outcome>) {
         let now = self.reactor.now();
         let Some(check) = self.checks.get_mut(&number) else { return };
@@ -144,7 +143,6 @@ impl Checker {
 #[derive(Clone, Debug)]
 pub(crate) struct Health {
     pub service: String,
-    /// The server's ID.
     pub server: u64,
     pub up: bool,
 }

@@ -26,7 +26,6 @@ pub(crate) struct Descriptors {
     is_wanted: AtomicBool,
 }
 
-/// The side of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Client,
@@ -44,7 +43,6 @@ pub(crate) struct Descriptor {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Open {
     pub limit: usize,
-    /// The budget for connections.
     pub connections: usize,
     /// The part of `connections` that clients may use.
     pub most_clients: usize,
@@ -55,7 +53,7 @@ pub(crate) struct Open {
 // A worker that frees a descriptor checks `is_wanted` afterwards; a worker that needs one sets `is_wanted` before it
 // checks again. With sequential consistency, at least one of the two workers observes the other's update.
 impl Descriptors {
-    /// `limit`: the process's open-file limit; `others`: descriptors in use for everything but connections.
+    /// The state of a process with this open-file limit. `others`: descriptors in use for everything but connections.
     pub(crate) fn new(limit: usize, others: usize) -> Self {
         let spare = spare(limit);
         let others = others + spare;
@@ -110,7 +108,7 @@ impl Descriptors {
     pub(crate) fn client(self: &Arc<Self>) -> Result<Descriptor, Exhausted> {
         self.room()?;
         let descriptor = self.forced(Kind::Client);
-        // Another worker may have taken the last descriptor meanwhile.
+        // Other workers may have counted clients since the check.
         match self.clients.load(Ordering::SeqCst) > self.most_clients.load(Ordering::SeqCst) {
             true => Err(Exhausted::Connections),
             false => Ok(descriptor),
@@ -207,7 +205,8 @@ pub(crate) fn spare(limit: usize) -> usize {
     (limit / 8).clamp(16, 64)
 }
 
-/// A gateway needs one connection on each side. With fewer, let the system's own error explain the failure.
+/// The minimum budget for connections: one on each side. If even fewer descriptors are left, the system's error
+/// explains the failure.
 const LEAST: usize = 2;
 
 /// The default part for clients: three quarters. Most clients are idle at any time, and only a request in flight needs

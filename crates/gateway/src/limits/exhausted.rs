@@ -7,7 +7,6 @@ use std::io;
 pub(crate) enum Exhausted {
     /// Clients have reached their maximum number of connections.
     Connections,
-    /// Connections use their whole budget of descriptors.
     Descriptors,
     /// The system denied a descriptor although the process is below its limit.
     System,

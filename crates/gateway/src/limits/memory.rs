@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// The sum of the workers' latest estimates.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     used: AtomicUsize,
@@ -23,7 +22,7 @@ impl Memory {
         is_short
     }
 
-    /// The bytes in use.
+    /// The estimated bytes in use, over all workers.
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::SeqCst)
     }

@@ -8,10 +8,10 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The token buckets of one route. A bucket is the instant at which it will be full again; a full bucket needs no entry.
+/// The token buckets of one route. A bucket is the instant at which it will be full again, so a full bucket needs no
+/// entry.
 #[derive(Debug)]
 pub(crate) struct Rate {
-    /// The time per token.
     every: Duration,
     /// The time in which an empty bucket fills.
     depth: Duration,
@@ -37,7 +37,6 @@ struct Shard {
 }
 
 impl Rate {
-    /// The buckets for a route's limit, all full.
     pub(crate) fn new(limit: RateLimit) -> Self {
         let RateLimit { requests, per, burst, in_common } = limit;
         let every = per / requests.max(1);
@@ -67,7 +66,8 @@ impl Rate {
         Ok(())
     }
 
-    /// The instant at which a bucket will be full after one more token is taken.
+    /// The instant at which a bucket will be full after one more token is taken. Errors: the bucket is empty, and gets
+    /// its next token after this time.
     fn less_one(&self, full_at: Option<Instant>, now: Instant) -> Result<Instant, Duration> {
         let full_at = full_at.unwrap_or(now).max(now) + self.every;
         let empty_for = full_at.saturating_duration_since(now).saturating_sub(self.depth);
@@ -96,7 +96,7 @@ impl Shard {
         }
     }
 
-    /// Drops the fullest of a few buckets, since its client gains the fewest tokens.
+    /// Makes room by dropping the fullest of a few buckets: its client gains the fewest tokens.
     fn drop_one(&mut self) {
         let first = self.full_at.iter().take(8).min_by_key(|(_, full_at)| **full_at);
         if let Some(origin) = first.map(|(origin, _)| *origin) {
@@ -107,7 +107,7 @@ impl Shard {
 
 /// The maximum number of clients with buckets of their own, per route: 2 MiB.
 const MOST: usize = 32_768;
-/// The number of buckets for networks. It bounds memory, and the requests of an attacker with many networks.
+/// The number of buckets for networks. This number bounds memory, and the requests of an attacker with many networks.
 const MOST_NETWORKS: u64 = 1024;
 
 #[cfg(test)]
@@ -172,7 +172,7 @@ mod tests {
         };
         let passed =
             |site: u128| (0..1 << 16).filter(|network| rate.take(ipv6(site, *network), now).is_ok()).count();
-        // Passes the clients with buckets of their own, and two more requests of the site.
+        // The limit admits the clients with buckets of their own, and two more requests of the site.
         assert_eq!(passed(1).saturating_sub(MOST), 2);
         // New clients share their site's bucket; known clients have a token left.
         for _ in 0..3 {

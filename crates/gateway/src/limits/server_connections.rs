@@ -31,17 +31,14 @@ impl Slots {
         }
     }
 
-    /// The maximum number of connections.
     pub(super) fn most(&self) -> usize {
         self.most
     }
 
-    /// Whether a slot is free.
     pub(crate) fn has_room(&self) -> bool {
         self.open() < self.most
     }
 
-    /// The number of open connections.
     pub(crate) fn open(&self) -> usize {
         self.open.load(Ordering::SeqCst)
     }
@@ -73,7 +70,6 @@ impl Slots {
         self.next(|worker| worker != own)
     }
 
-    /// Whether a worker other than `own` waits.
     pub(crate) fn is_wanted_by_others(&self, own: usize) -> bool {
         self.is_wanted.load(Ordering::SeqCst) && self.wanted_by().iter().any(|worker| *worker != own)
     }
@@ -100,7 +96,6 @@ impl Slots {
 }
 
 impl Slot {
-    /// The limit that this slot counts against.
     pub(crate) fn slots(&self) -> &Arc<Slots> {
         &self.0
     }
@@ -135,7 +130,7 @@ mod tests {
         assert_eq!([3, 3, 0, 0].map(|own| slots.wanted(own)), [Some(2), None, Some(3), None]);
     }
 
-    /// Many threads take, free and request slots: no worker may wait while a slot is free.
+    /// Threads take and free slots at the same time: afterwards, all slots must be free.
     #[test]
     fn no_slot_is_lost() {
         let slots = Arc::new(Slots::new(3));

@@ -4,7 +4,8 @@ use super::ClientKey;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The shards. A random key assigns clients to shards, so an attacker cannot fill a chosen one.
+/// A table that is divided into shards. A random key assigns clients to shards, so an attacker cannot fill a chosen
+/// one.
 #[derive(Debug, Default)]
 pub(super) struct Shards<T> {
     parts: [Mutex<T>; SHARDS],
@@ -12,12 +13,11 @@ pub(super) struct Shards<T> {
 }
 
 impl<T> Shards<T> {
-    /// The shard of a client.
+    /// Locks the shard of a client.
     pub(super) fn of(&self, origin: ClientKey) -> MutexGuard<'_, T> {
         self.parts[self.index(origin)].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All shards, locked one after the other.
     #[cfg(test)]
     pub(super) fn all(&self) -> impl Iterator<Item = MutexGuard<'_, T>> {
         self.parts.iter().map(|shard| shard.lock().unwrap())
@@ -28,7 +28,6 @@ impl<T> Shards<T> {
     }
 }
 
-/// The number of shards.
 pub(super) const SHARDS: usize = 16;
 
 #[cfg(test)]

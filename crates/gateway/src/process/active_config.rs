@@ -24,8 +24,8 @@ pub(crate) struct ActiveConfig {
 struct State {
     snapshot: Arc<Snapshot>,
     limits: Arc<SharedLimits>,
-    /// Snapshots that a worker or one of its exchanges may still use. Kept here so that no worker is the last owner:
-    /// freeing a whole configuration would block a worker too long.
+    /// Snapshots that a worker or one of its exchanges may still use. They stay here so that no worker is the last
+    /// owner: freeing a whole configuration would block a worker too long.
     retired: Vec<Retired>,
     /// The health check thread; `None` until a snapshot has health checks.
     health: Option<Sender<Arc<Snapshot>>>,

@@ -18,7 +18,6 @@ pub(crate) struct CertificateChange {
     pub reply: Sender<Result<(), Refusal>>,
 }
 
-/// The change of a certificate.
 pub(crate) enum CertificateEdit {
     Replace(Certificate),
     /// Returns to the certificate of the file.

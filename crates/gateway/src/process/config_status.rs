@@ -17,15 +17,12 @@ pub(crate) struct ConfigStatus {
     clock_steps: AtomicU64,
 }
 
-/// Facts about the active configuration.
 #[derive(Clone, Debug)]
 pub(crate) struct Current {
     pub checked: Arc<Checked>,
     /// The files of certificates, and their expiry in seconds since 1970.
     pub expiry: Arc<[(String, i64)]>,
-    /// The revocation lists of listeners.
     pub lists: Arc<[RevocationList]>,
-    /// The OCSP responses of certificates.
     pub staples: Arc<[Staple]>,
     /// The files of ticket secrets.
     pub secrets: Arc<[Arc<SecretsFile>]>,
@@ -33,7 +30,6 @@ pub(crate) struct Current {
     pub since: u64,
 }
 
-/// Counts of reloads by outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reloads {
     pub taken: u64,
@@ -87,12 +83,10 @@ impl ConfigStatus {
         self.is_stale.store(true, Ordering::Relaxed);
     }
 
-    /// Counts a step of the wall clock.
     pub(crate) fn clock_was_set(&self) {
         self.clock_steps.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The number of steps of the wall clock.
     pub(crate) fn clock_steps(&self) -> u64 {
         self.clock_steps.load(Ordering::Relaxed)
     }

@@ -18,7 +18,6 @@ pub(crate) struct EndpointChange {
     pub reply: Sender<Result<(), Refusal>>,
 }
 
-/// The change of a list of servers.
 #[derive(Debug)]
 pub(crate) enum Edit {
     Replace(Vec<Server>),
@@ -80,7 +79,7 @@ impl Reloader {
         self.journal
             .line(format_args!("weir: {name}: servers of {from}: {count} ({new} new, {gone} removed)"));
         self.active.replace_service(at, |current| {
-            // A name may resolve to another address by now.
+            // A name may have moved to another address meanwhile, so inherit the address from `current`.
             let mut service = service;
             inherit_service_state(&mut service, current);
             service

@@ -9,13 +9,9 @@ use crate::config::{EndpointLists, Overrides, SetCertificates};
 #[derive(Debug, Default)]
 pub struct Inherited {
     pub(super) sockets: Vec<Given>,
-    /// The old process, which this process replaces.
     pub(super) old: Option<OldProcess>,
-    /// The servers set at run time in the old process.
     pub(super) endpoints: EndpointLists,
-    /// The certificates set at run time in the old process.
     pub(super) certificates: SetCertificates,
-    /// The overrides of servers set in the old process.
     pub(super) overrides: Overrides,
     pub(super) state: State,
 }
@@ -24,7 +20,7 @@ impl Inherited {
     /// Takes the sockets that the environment offers. Call it once, before other threads start.
     ///
     /// # Errors
-    /// A message: this program does not understand the offer.
+    /// A message, if this program does not understand the offer.
     pub fn take() -> Result<Self, String> {
         match OldProcess::of_environment()? {
             Some(old) => {

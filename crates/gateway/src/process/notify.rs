@@ -70,7 +70,7 @@ impl Supervisor {
         self.report(&line(status));
     }
 
-    /// Reports, in this process's last message, the process that is the service from now on.
+    /// Reports, in this process's last message, the ID of the process that provides the service from now on.
     pub(crate) fn is_replaced_by(&self, pid: u32) {
         self.send(
             &[NotifyState::Waiting, NotifyState::Active],

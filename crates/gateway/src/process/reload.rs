@@ -37,7 +37,6 @@ pub(crate) enum Ask {
     Certificate(CertificateChange),
 }
 
-/// The result of a reload.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "result", rename_all = "snake_case")]
 pub(crate) enum Outcome {
@@ -45,7 +44,6 @@ pub(crate) enum Outcome {
     Refused { error: String },
 }
 
-/// The state of the reload thread.
 pub(crate) struct Reloader {
     pub again: Again,
     /// The configuration of the last start or reload. The active snapshot may be newer: name resolution and the admin
@@ -98,12 +96,11 @@ struct Running {
     /// The contents of the files, as last read.
     seen: Debounce<OnDisk>,
     refused: Option<Refused>,
-    /// Whether the replaced configuration may not be freed yet.
+    /// Whether a reload has replaced a configuration that is not freed yet.
     has_reloaded: bool,
     asks: Receiver<Ask>,
 }
 
-/// The reason why a thread's loop ended.
 #[derive(PartialEq, Eq)]
 enum Until {
     /// After a reload, the replaced configuration has been freed.
@@ -157,7 +154,6 @@ impl Running {
         }
     }
 
-    /// Reloads if a file has changed.
     fn check_files(&mut self) {
         let Some(path) = self.reloader.checked.path() else { return };
         let found = self.seen.last().again(path);
@@ -183,7 +179,8 @@ impl Running {
             return Outcome::Refused { error };
         }
         self.reloader.supervisor.reloading();
-        // Recorded before reading, so that a later change causes another reload, even if this one is refused.
+        // Record the files before reading them, so that a later change causes another reload, even if this one is
+        // refused.
         if self.reloader.checked.config.reload == Reload::Watch
             && let Some(path) = self.reloader.checked.path()
         {
@@ -297,7 +294,7 @@ impl Reloader {
         }
     }
 
-    /// Updates the threads other than the workers.
+    /// Passes the new configuration to the threads other than the workers, and to the status.
     fn follow(&mut self) {
         self.follow_names();
         let journal = &self.journal;

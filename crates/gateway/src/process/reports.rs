@@ -9,7 +9,6 @@ use std::sync::mpsc::{self, channel};
 use std::time::{Duration, Instant};
 use weir_reactor::mailbox::Sender;
 
-/// Writes the counters of all workers so far to stderr.
 pub(crate) fn print(workers: &[Sender<Control>]) {
     match gather(workers) {
         Ok(report) => journal::err(format_args!("weir: so far: {}", report.counters)),

@@ -107,7 +107,7 @@ fn run(
     Ok(total.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Opens the access log.
+/// Opens the access log, and starts the thread that writes it. Errors: the log's path, and why it cannot be opened.
 fn open(log: &AccessLog, journal: &Journal) -> Result<(Buffers, Writer), GatewayError> {
     let path = log.path.display();
     let fault = |error| Fault { key: "log.access".to_owned(), message: format!("{path}: {error}") };
@@ -164,7 +164,7 @@ fn start(
     let status = Arc::new(ConfigStatus::new(&checked, secrets.files()));
     clock::watch(Arc::clone(&status), journal.clone())?;
     let (all, limiter, memory) = (senders.clone(), Arc::default(), Arc::default());
-    // Each worker will open a poller.
+    // The count includes a poller for each worker, which the worker will open later.
     let descriptors = Arc::new(Descriptors::new(limit, limits::open_files() + count));
     if let Some(fault) = descriptors.fault(snapshot.connections, snapshot.health_checks()) {
         journal.warn(format_args!("weir: warning: {fault}"));

@@ -17,7 +17,6 @@ pub(crate) struct Part<'a> {
 }
 
 impl Shutdown {
-    /// The part of one of `all` workers.
     pub(crate) fn part(&self, all: Vec<Sender<Control>>) -> Part<'_> {
         Part { shutdown: self, all, is_drained: false }
     }

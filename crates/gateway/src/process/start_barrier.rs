@@ -41,7 +41,6 @@ impl StartBarrier {
         state.unwrap_or_else(PoisonError::into_inner).phase == Phase::Closed
     }
 
-    /// Lets all threads begin.
     pub(crate) fn open(&self) {
         self.set(Phase::Open);
     }

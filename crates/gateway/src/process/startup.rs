@@ -9,9 +9,7 @@ use crate::observe::journal;
 use std::sync::Arc;
 use weir_transport::Place;
 
-/// The state for the last step of a start.
 pub(crate) struct Startup {
-    /// The old process, which this process replaces.
     pub old: Option<OldProcess>,
     /// The numbers of the old process's sockets that this process does not need.
     pub left: Vec<usize>,
@@ -44,7 +42,7 @@ impl Startup {
             return Ok(());
         }
         barrier.open();
-        // Printed after the barrier opens, since a reader of these lines may stop the process immediately.
+        // Print these lines after the barrier opens, since a reader of them may stop the process immediately.
         for (name, place) in admin_places {
             journal::out(format_args!("{name} on {place}"));
         }

@@ -1,4 +1,4 @@
-//! An exchange with both of its connections, borrowed once.
+//! The borrowed parts of a worker with which `proxy` forwards one exchange.
 
 use crate::downstream::Client;
 use crate::exchange::Exchange;
@@ -20,7 +20,7 @@ pub(crate) struct Flow<'a, N: Net> {
 }
 
 impl<N: Net> Flow<'_, N> {
-    /// Marks the client's connection for an update of output, interest and deadline at the turn's end.
+    /// Marks the client's connection for an update of output, poller interest and deadline at the turn's end.
     #[inline]
     pub(crate) fn touch_client(&mut self) {
         self.client.touch_leg(self.exchange.leg(), &mut self.core.touched.clients);

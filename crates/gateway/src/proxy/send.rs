@@ -107,12 +107,11 @@ fn send_again<S: Socket>(
     }
 }
 
-/// The result of [`Flow::take_body`].
 #[derive(Debug)]
 pub(crate) struct Taken {
-    /// Input that belonged to the body.
+    /// The length of the input that belonged to the body.
     pub bytes: usize,
-    /// The request is complete, and its copy is due.
+    /// Whether the request is complete, and its copy is due.
     pub is_complete: bool,
 }
 
@@ -239,7 +238,6 @@ impl<N: Net> Flow<'_, N> {
     }
 }
 
-/// The stream that receives a body.
 pub(super) struct ToStream<'a, S> {
     pub no: StreamNo,
     pub h2: &'a mut H2,

@@ -34,7 +34,7 @@ pub(crate) enum Next {
     Switch { at: usize },
     /// The response is complete.
     Complete(Completed),
-    /// The exchange decides about this event.
+    /// The exchange must decide the next step after this event.
     On(Event),
     /// The exchange ends early.
     End(Reason),
@@ -48,7 +48,6 @@ pub(crate) struct Completed {
     pub client: ClientId,
     pub client_persists: bool,
     pub upstream_persists: bool,
-    /// The stream on the server's connection.
     pub upstream_stream: Option<StreamNo>,
     pub service: ServiceId,
     pub status: u16,
@@ -56,17 +55,16 @@ pub(crate) struct Completed {
     pub stray: usize,
 }
 
-/// The form in which a response arrives.
 #[derive(Clone, Copy, Debug)]
 enum Source<'a> {
-    /// Text. `rest`: the input after the head.
+    /// HTTP/1.1 text. `rest`: the input after the head.
     Text { rest: &'a [u8] },
-    /// Frames. `end`: no body follows.
+    /// HTTP/2 frames. `end`: no body follows.
     Stream { end: bool },
 }
 
 impl<N: Net> Flow<'_, N> {
-    /// Forwards the input from the server in `inbox[at..]`.
+    /// Forwards the input from the server in `inbox[at..]`. `end`: the server's stream has ended.
     pub(crate) fn take_response(&mut self, inbox: &mut [u8], mut at: usize, end: Option<End>) -> Next {
         self.response_begins(inbox.len() > at);
         loop {
@@ -125,7 +123,7 @@ impl<N: Net> Flow<'_, N> {
         }
     }
 
-    /// Forwards DATA of a server's stream, at the end of `input` from `at` on. `end`: the response is complete.
+    /// Forwards the DATA of a server's stream, `input[at..]`. `end`: the response is complete.
     pub(crate) fn take_stream_data(&mut self, input: &mut [u8], at: usize, end: bool) -> Next {
         match self.pass_response_body(input, at) {
             Ok(_) => self.stream_moved(end.then_some(End::Clean), b""),
@@ -217,7 +215,8 @@ impl<N: Net> Flow<'_, N> {
                 (Framing::Length(0), Framing::None)
             }
             Source::Stream { end: true } => (framing, Framing::None),
-            // An HTTP/1.1 client takes a body of the declared length for complete. On a stream, trailers may follow.
+            // An HTTP/1.1 client takes the body for complete at its declared length, so the gateway does, too. If the
+            // client speaks HTTP/2, trailers may follow.
             Source::Stream { end: false } if exchange.stream.is_none() && status >= 200 => match framing {
                 Framing::None | Framing::Length(_) => (framing, framing),
                 Framing::Chunked | Framing::UntilClose => (framing, Framing::UntilClose),
@@ -237,7 +236,7 @@ impl<N: Net> Flow<'_, N> {
             && status >= 200
             && let Source::Text { rest } = source
             // If the part of the body received with the head is invalid, the client gets the gateway's error response
-            // instead of half of the server's response.
+            // instead of a truncated response of the server.
             && let Err(error) = Body::new(Framing::Chunked, true, &exchange.limits).discard(rest)
         {
             return ControlFlow::Break(Next::End(Reason::BadResponseBody(error)));
@@ -420,7 +419,8 @@ fn deadlines_of_rest(exchange: &mut Exchange, plan: &Rc<Plan>) -> Option<Box<Bod
     deadlines
 }
 
-/// All further bytes of an exchange pass in both directions. Its response counts now: the tunnel may last for hours.
+/// Opens the tunnel of an exchange, which forwards all further bytes in both directions. Counts the response now, since
+/// the tunnel may last for hours.
 #[cold]
 fn open_tunnel<N: Net>(exchange: &mut Exchange, core: &mut Core<N>, services: &Store<OfService, Service>) {
     exchange.become_tunnel();
@@ -442,7 +442,7 @@ pub(crate) fn note_recovered<N: Net>(
     }
 }
 
-/// The rules that a service allows its responses to violate.
+/// The rules that a service allows its servers' responses to violate.
 pub(crate) fn rules_of(services: &Store<OfService, Service>, service: ServiceId) -> Rules {
     services.get(service).map_or(Rules::NONE, |service| service.config.accept)
 }

@@ -5,7 +5,7 @@ use crate::route::Values;
 use weir_http1::RequestHead;
 use weir_reactor::Socket;
 
-/// The values of template variables for one request.
+/// The values of template variables for one request. `upstream`: the authority of the server. The caller adds the IDs.
 #[inline]
 pub(crate) fn values<'a, S: Socket>(
     client: &'a Client<S>,

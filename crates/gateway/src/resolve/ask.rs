@@ -14,7 +14,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// The sources of a name's addresses.
 #[derive(Debug)]
 pub(crate) struct Resolver {
     configured: NameServers,
@@ -68,7 +67,8 @@ impl Resolver {
     }
 }
 
-/// Name servers, each with its own resolver. They are queried in order; if one fails, the next gets the query.
+/// Name servers, each with its own resolver. A lookup queries the name servers in order; if one fails, the next gets
+/// the query.
 #[derive(Debug)]
 struct Servers {
     each: Vec<(SocketAddr, TokioResolver)>,
@@ -77,7 +77,6 @@ struct Servers {
     search: Search,
 }
 
-/// The reason why a lookup found no addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Failure {
     /// A name server responded that the name has no addresses.

@@ -3,7 +3,6 @@
 use super::{Family, Found, Prefer};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-/// The effect of a lookup on a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
     /// The lookup found the server's current address again.

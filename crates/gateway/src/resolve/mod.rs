@@ -19,7 +19,6 @@ use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 use weir_transport::Place;
 
-/// The name servers to query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NameServers {
     /// The addresses, in order; empty: those of `/etc/resolv.conf`.
@@ -41,7 +40,6 @@ pub enum Prefer {
     Ipv6,
 }
 
-/// The result of a lookup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     /// At least one address, in the order of the responses.
@@ -59,7 +57,6 @@ impl Found {
     }
 }
 
-/// An address family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
     Ipv4,

@@ -15,7 +15,6 @@ pub(crate) struct Schedule {
 struct Entry {
     /// The time of the next lookup; `None` while one is in flight.
     due: Option<Instant>,
-    /// The number of consecutive failures.
     failures: u32,
 }
 
@@ -46,8 +45,8 @@ impl Schedule {
         }
     }
 
-    /// Takes up to `room` names that are due, the longest overdue first. Each is unscheduled until [`Schedule::found`]
-    /// or [`Schedule::failed`] is called for it.
+    /// Takes up to `room` names that are due, the longest overdue first. A name remains unscheduled until
+    /// [`Schedule::found`] or [`Schedule::failed`] is called for it.
     pub(crate) fn take_due(&mut self, now: Instant, room: usize) -> Vec<String> {
         let mut due: Vec<_> = self.names.iter_mut().filter(|(_, entry)| entry.is_due(now)).collect();
         due.sort_by_key(|(_, entry)| entry.due);

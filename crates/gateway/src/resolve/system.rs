@@ -44,7 +44,6 @@ impl Files {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Settings {
     pub servers: Vec<SocketAddr>,
-    /// The timeout of each attempt.
     pub timeout: Duration,
     /// The number of rounds through all servers.
     pub attempts: usize,

@@ -21,19 +21,18 @@ pub(crate) fn normal(path: &[u8]) -> Cow<'_, [u8]> {
 /// One of the ways in which servers read a path.
 #[derive(Clone, Copy, Debug)]
 struct Reading {
-    /// An encoded slash separates segments.
+    /// Whether an encoded slash separates segments.
     slashes: bool,
     backslashes: Backslashes,
     parameters: Parameters,
-    /// The path ends at an encoded NUL.
+    /// Whether the path ends at an encoded NUL.
     nul: bool,
     dots: Dots,
 }
 
-/// The treatment of backslashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Backslashes {
-    /// A character as others.
+    /// A backslash is a character like others.
     Kept,
     /// A backslash separates segments, and an encoded one does not (WHATWG URL Standard).
     Separate,
@@ -44,15 +43,14 @@ enum Backslashes {
 /// The treatment of a semicolon and what follows it in its segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Parameters {
-    /// A part of the segment.
+    /// The semicolon and the text after it are part of the segment.
     Kept,
-    /// Removed.
+    /// Both are removed after escapes are decoded.
     Removed,
-    /// Removed before slashes are decoded: an encoded one belongs to a parameter.
+    /// Both are removed before escapes are decoded, so an encoded slash belongs to the text that is removed.
     RemovedFirst,
 }
 
-/// The treatment of dot segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dots {
     /// Dot segments are resolved after repeated slashes are merged.
@@ -175,7 +173,6 @@ fn without_parameters(path: &[u8], is_end: impl Fn(&u8) -> bool) -> Vec<u8> {
     out
 }
 
-/// The position of an encoded NUL in a path.
 fn nul(path: &[u8]) -> Option<usize> {
     path.windows(3).position(|text| text == b"%00")
 }
@@ -232,9 +229,9 @@ pub(crate) fn is_ambiguous(
     Reading::all_of(sent).any(|reading| is_another(reading) || is_below_host(reading))
 }
 
-/// The path after a leading `//host`, `/` if nothing follows; `None` if the path has no two slashes or backslashes at its
-/// start. Some servers parse the first segment as a host, as browsers and Node.js do in a relative reference (WHATWG URL
-/// Standard).
+/// The path after a leading `//host`; `/` if nothing follows. `None` if the path does not begin with two slashes or
+/// backslashes. Some servers parse the first segment as a host, as browsers and Node.js do in a relative reference
+/// (WHATWG URL Standard).
 fn below_host(path: &[u8]) -> Option<&[u8]> {
     let is_slash = |byte: &u8| b"/\\".contains(byte);
     let host = path.iter().position(|byte| !is_slash(byte)).filter(|slashes| *slashes > 1)?;

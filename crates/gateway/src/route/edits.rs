@@ -6,7 +6,6 @@ use super::template::{Template, Values};
 use crate::heads::imitations::reads_as;
 use weir_http::Field;
 
-/// Changes to a head's fields.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Edits {
     /// Names of the fields to drop.
@@ -23,12 +22,10 @@ impl Edits {
         self.add.extend(other.add);
     }
 
-    /// Whether there are no changes.
     pub(crate) fn is_empty(&self) -> bool {
         self.remove.is_empty() && self.add.is_empty()
     }
 
-    /// Whether this field is dropped.
     pub(crate) fn drops(&self, buf: &[u8], field: &Field) -> bool {
         !self.remove.is_empty() && self.drops_name(field.name.of(buf))
     }
@@ -45,7 +42,7 @@ impl Edits {
         names.any(|own| reads_as(name, own))
     }
 
-    /// Whether a field of this name is dropped.
+    /// Whether the edits drop fields of this name, in upper or lower case.
     pub(crate) fn drops_name(&self, name: &[u8]) -> bool {
         self.remove.iter().any(|removed| removed.eq_ignore_ascii_case(name))
     }
@@ -55,7 +52,7 @@ impl Edits {
         self.write(&Values::none(), out);
     }
 
-    /// Appends the fields to add.
+    /// Appends the lines of the fields to add, with `values` for their variables.
     pub(crate) fn write(&self, values: &Values<'_>, out: &mut Vec<u8>) {
         self.write_if(|_| true, values, out);
     }
@@ -103,7 +100,6 @@ impl PathEdit {
         out.extend_from_slice(query);
     }
 
-    /// Applies the edit to a path in normal form.
     pub(super) fn changed(&self, normal: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
         self.write_path(normal, &mut out);

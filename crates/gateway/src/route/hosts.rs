@@ -18,7 +18,7 @@ pub(crate) struct Hosts {
     any: Paths,
     /// Whether any route depends on the path.
     reads_paths: bool,
-    /// The only route, if it matches every request.
+    /// The only route, if it matches every request, which then needs no lookup.
     catch_all: Option<usize>,
 }
 
@@ -34,7 +34,7 @@ impl Hosts {
         self.reads_paths |= !paths.ignores_path();
     }
 
-    /// Records that a route depends on the path.
+    /// Records that a route depends on the path, so that [`Self::path_in`] normalises it.
     pub(crate) fn set_reads_paths(&mut self) {
         self.reads_paths = true;
     }
@@ -44,7 +44,6 @@ impl Hosts {
         self.catch_all = Some(route);
     }
 
-    /// The only route, if it matches every request.
     #[inline]
     pub(crate) fn catch_all(&self) -> Option<usize> {
         self.catch_all
@@ -79,7 +78,6 @@ impl Hosts {
     }
 }
 
-/// The target without its query.
 pub(crate) fn path_of(target: &[u8]) -> &[u8] {
     memchr::memchr(b'?', target).map_or(target, |query| &target[..query])
 }

@@ -54,7 +54,6 @@ impl Paths {
 }
 
 impl Node {
-    /// The routes for segments that begin with `start`.
     fn starting(&mut self, start: &[u8]) -> &mut Vec<usize> {
         let at = match self.starts.iter().position(|(known, _)| **known == *start) {
             Some(at) => at,

@@ -23,7 +23,6 @@ pub(crate) enum End {
     Starts(Box<[u8]>),
 }
 
-/// A whole segment of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Segment {
     Literal(Box<[u8]>),
@@ -84,7 +83,8 @@ impl FromStr for PathPattern {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = |why: &str| {
-            // Regular expressions and modifiers of nginx and HAProxy; a valid path does not contain these characters.
+            // Regular expressions and modifiers of nginx and HAProxy contain these characters, and a valid path does
+            // not.
             let is_regex =
                 text.starts_with(['~', '^', '=']) || text.contains(['^', '\\', '|', '[', ']', '?', '*']);
             let why = if is_regex { "a path takes no regular expressions and no modifiers" } else { why };

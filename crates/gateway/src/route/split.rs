@@ -5,18 +5,16 @@
 pub(crate) struct Split {
     /// The cookie that keeps a client on its share; `None`: each request is assigned to a share separately.
     pub cookie: Option<Box<[u8]>>,
-    /// In the order of the configuration. The sum of the weights is positive, and fits into 32 bits.
+    /// The shares, in the order of the configuration. The sum of their weights is positive, and fits into 32 bits.
     pub shares: Box<[Share]>,
 }
 
-/// One share of the requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Share {
     /// The value of the cookie; empty if the share has no cookie.
     pub name: Box<[u8]>,
     /// The weight, relative to the other shares; 0: no requests.
     pub weight: u32,
-    /// The index of the share's route.
     pub route: usize,
     /// As `route`, but for clients without the cookie: responses on this route set the cookie.
     pub first: usize,
@@ -25,8 +23,9 @@ pub(crate) struct Share {
 }
 
 impl Split {
-    /// The index of the route for a request. Consecutive `points` of [`next_point`] divide requests by weight; `cookie` is the
-    /// value of the request's cookie, and `has_tls` whether its client uses TLS.
+    /// The index of the route for a request. The points of consecutive requests must be those of [`next_point`], so
+    /// that the weights divide the requests. `cookie` is the value of the request's cookie, and `has_tls` whether its
+    /// client uses TLS.
     pub(crate) fn choose(&self, point: u32, cookie: Option<&[u8]>, has_tls: bool) -> Option<usize> {
         let mut usable = self.shares.iter().filter(|share| share.weight > 0);
         if let Some(cookie) = cookie.filter(|cookie| !cookie.is_empty())

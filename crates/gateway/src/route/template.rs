@@ -9,11 +9,10 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 use weir_tls::{CertificateDer, ClientCertificate};
 
-/// Text with variables such as `{host}`; `{{` stands for a brace.
+/// Text with variables such as `{host}`; `{{` and `}}` stand for single braces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Template(Vec<Piece>);
 
-/// A piece of a template.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Part<'a> {
     Text(&'a str),
@@ -40,7 +39,7 @@ pub(super) enum Variable {
     Traceparent,
 }
 
-/// The values of variables. The parsers have rejected control characters, including line breaks, in all of them.
+/// The values of variables. The parsers have rejected control characters, including line breaks, in all values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Values<'a> {
     /// The client's address; behind trusted proxies, the address that they report.
@@ -49,11 +48,9 @@ pub(crate) struct Values<'a> {
     /// The host as the client sent it, with or without a port.
     pub host: &'a [u8],
     pub method: &'a [u8],
-    /// Path and query of the request.
     pub target: &'a [u8],
     /// Host and port of the server, as in a `Host` field.
     pub upstream: &'a [u8],
-    /// The client's certificate, if it presented one.
     pub certificate: Option<&'a ClientCertificate>,
     /// All certificates that the client presented, leaf first.
     pub chain: &'a [CertificateDer<'static>],
@@ -114,7 +111,6 @@ impl Template {
         }
     }
 
-    /// The pieces of the template.
     pub(super) fn parts(&self) -> impl DoubleEndedIterator<Item = Part<'_>> {
         self.0.iter().filter_map(|piece| match piece {
             Piece::Text(text) => Some(Part::Text(text)),

@@ -32,7 +32,7 @@ impl Service {
         }
     }
 
-    /// Whether a server can take another request now.
+    /// Whether at least one server of the service can take another request now.
     pub(crate) fn has_room(&self, servers: &Servers) -> bool {
         let mut all = self.servers.iter().filter_map(|id| servers.get(*id));
         all.any(|server| server.is_open() && server.has_room())
@@ -162,7 +162,7 @@ impl Service {
     fn by_hash(&self, servers: &Servers, key: u64) -> Option<ServerId> {
         let score = |(id, share): &(ServerId, u64)| {
             let server = servers.get(*id).map_or(0, |server| server.config.id);
-            // In (0, 1), with the 53 bits of a double.
+            // The number is in (0, 1), with the 53 bits of a double's precision.
             let drawn = ((mix(key ^ server) >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
             *share as f64 / -drawn.ln()
         };

@@ -48,7 +48,7 @@ impl Life {
 
 impl Jitter {
     fn of(nth: u64) -> Self {
-        // `mix` maps 0 to 0.
+        // `mix` maps 0 to 0, so the constant gives a connection with number 0 a jitter, too.
         Self((mix(nth.wrapping_add(0x9e37_79b9_7f4a_7c15)) >> 56) as u8)
     }
 

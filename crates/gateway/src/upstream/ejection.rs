@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 /// A server's recent failures, and its ejection if they led to one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ejection {
-    /// Consecutive failures.
     failures: u32,
     /// The current window of failures, if the share of failures has a limit.
     window: Option<Window>,
@@ -15,7 +14,6 @@ pub(crate) struct Ejection {
     state: EjectionState,
 }
 
-/// The state of a server's ejection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum EjectionState {
     Good,
@@ -58,7 +56,8 @@ impl Default for Ejection {
 }
 
 impl Ejection {
-    /// Records a success.
+    /// Records a success, which ends a series of failures and, outside an ejection and a slow return, a series of
+    /// ejections.
     pub(crate) fn succeeded(&mut self) {
         self.failures = 0;
         if self.state == EjectionState::Good {
@@ -66,8 +65,8 @@ impl Ejection {
         }
     }
 
-    /// Records a failure of a server with this many responses so far. Returns the ejection's duration if this failure ejects
-    /// the server.
+    /// Records a failure of a server with this many responses so far. Returns the ejection's duration if this failure
+    /// ejects the server.
     pub(crate) fn failed(
         &mut self,
         now: Instant,

@@ -29,24 +29,22 @@ use weir_http2::StreamNo;
 use weir_reactor::{Socket, Timer};
 use weir_transport::Transport;
 
-/// One connection to a server.
 #[derive(Debug)]
 pub(crate) struct Upstream<S> {
     pub transport: Transport<S>,
     pub used_for: Use,
-    /// The streams, in [`Use::Streams`].
     pub h2: Option<Box<H2>>,
     /// Requests that wait for the SETTINGS of an HTTP/2 server. Some of these requests may have ended.
     pub awaiting: Vec<ExchangeId>,
     /// Whether new requests may open streams.
     pub intake: Intake,
-    /// A partial response head.
+    /// Received but unprocessed bytes: a partial response head or frame.
     pub held: Vec<u8>,
-    /// The parse state of `held`.
+    /// The parse state of `held`, if that is a partial head.
     pub part: Part,
-    /// The last read filled the input buffer, so the socket may have more bytes.
+    /// Whether the last read filled the input buffer, so that the socket may have more bytes.
     pub may_have_more: bool,
-    /// The server has closed its sending side.
+    /// Whether the server has closed its sending side.
     pub ended: bool,
     pub server: ServerId,
     /// The connection's slot within the server's limit, if the server has one.
@@ -56,24 +54,22 @@ pub(crate) struct Upstream<S> {
     /// The connection's neighbours in its pool.
     pub links: Links,
     pub timer: Timer<ServerWait>,
-    /// Bytes moved since the deadline was last updated.
+    /// Whether bytes have moved since the deadline was last updated.
     pub moved: bool,
-    /// The connection is in the list of connections to settle at the turn's end.
+    /// Whether the connection is in the list of connections to settle at the turn's end.
     pub touched: bool,
 }
 
-/// The purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// None yet: the connection is in the pool, or just dialled.
+    /// No purpose yet: the connection is in the pool, or just dialled.
     Idle,
     Exchange(ExchangeId),
     /// HTTP/2: requests are streams.
     Streams,
     Tunnel(TunnelId),
-    /// A mirrored request.
     Mirror(MirrorId),
-    /// None left: the gateway sends the pending bytes, then closes the connection.
+    /// No further purpose: the gateway sends the pending bytes, then closes the connection.
     Closing,
 }
 
@@ -88,7 +84,7 @@ pub(crate) enum Intake {
 }
 
 impl<S> Upstream<S> {
-    /// Schedules an update of output, interest and deadline for the turn's end.
+    /// Schedules an update of output, poller interest and deadline for the turn's end.
     #[inline]
     pub(crate) fn touch(&mut self, id: UpstreamId, touched: &mut Vec<UpstreamId>) {
         if !std::mem::replace(&mut self.touched, true) {
@@ -96,7 +92,7 @@ impl<S> Upstream<S> {
         }
     }
 
-    /// Whether the connection serves no request.
+    /// Whether the connection serves nothing now, so that closing it interrupts nothing.
     pub(crate) fn is_idle(&self) -> bool {
         match self.used_for {
             Use::Idle => true,
@@ -124,7 +120,6 @@ impl<S> Upstream<S> {
         self.touch(id, touched);
     }
 
-    /// A connection without a purpose yet.
     pub(crate) fn new(transport: Transport<S>, server: ServerId, life: Life) -> Self {
         Self {
             transport,

@@ -1,4 +1,4 @@
-//! The properties of a request that influence the choice of its server in `balance.rs`: hash key, cookie, servers to avoid.
+//! The properties of a request that `balance.rs` uses to choose its server: the hash key, the cookie, servers to avoid.
 
 use super::hash_of;
 use crate::config::Service;
@@ -8,12 +8,10 @@ use crate::keys::ServerId;
 use std::net::IpAddr;
 use weir_http1::RequestHead;
 
-/// The inputs to the choice of a request's server.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PickContext {
     /// The hash of the property that selects the server.
     pub key: u64,
-    /// The value of the request's sticky cookie.
     pub sticky: Option<u64>,
     /// The server of a failed attempt, chosen again only if no other is left.
     pub avoid: Option<ServerId>,

@@ -17,11 +17,10 @@ pub(crate) struct Pool {
     len: usize,
 }
 
-/// A connection from the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pooled {
     pub id: UpstreamId,
-    /// The connection was idle at the last poll, and holds no part of a TLS record.
+    /// Whether the connection was idle at the last poll, and holds no part of a TLS record.
     pub is_settled: bool,
 }
 
@@ -107,7 +106,6 @@ impl Pool {
         Some(has_partial_record)
     }
 
-    /// The connection that has been idle longest.
     pub(crate) fn oldest(&self) -> Option<UpstreamId> {
         self.oldest
     }

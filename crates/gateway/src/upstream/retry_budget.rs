@@ -18,7 +18,6 @@ impl Budget {
         Self { credit: if percent == 0 { 0 } else { Self::MOST }, percent }
     }
 
-    /// Adds the credit of one request.
     pub(crate) fn earn(&mut self) {
         self.credit = (self.credit + self.percent).min(Self::MOST);
     }

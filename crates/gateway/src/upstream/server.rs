@@ -11,39 +11,33 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weir_tls::{Connector, PeerName};
 
-/// One server, with this worker's connections to it.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub config: config::Server,
     /// The connection limit, shared by all workers; `None`: no limit.
     pub slots: Option<Arc<Slots>>,
     pub tls: Option<(Connector, PeerName)>,
-    /// The idle connections to the server.
     pub pool: Pool,
-    /// The HTTP/2 connections to the server.
     pub multiplexed: Vec<UpstreamId>,
     /// The stream limit that the server sent last.
     pub allowed_streams: Option<usize>,
-    /// At least one connection can take another stream. Updated only if the server has a connection limit.
+    /// Whether at least one connection can take another stream. Updated only if the server has a connection limit.
     pub has_free_stream: bool,
-    /// Requests in flight, and tunnels.
+    /// Requests in flight, mirrored ones included, and tunnels.
     pub in_flight: usize,
     /// Responses by the first digit of their status; index 0 counts those without a status.
     pub responses: [u64; 6],
-    /// Connections for listeners with `tcp`.
     connected: u64,
     /// The server's credit in the weighted round robin.
     pub turn: i64,
     ejection: Ejection,
-    /// The server's health checks fail.
     is_down: bool,
-    /// The override set at run time.
     set: Override,
     /// Derived from `is_down`, `set` and `weight`.
     takes: Takes,
-    /// The weight in force.
+    /// The weight in force: that of `set`, else the configured one.
     weight: u32,
-    /// The current maximum of idle connections.
+    /// The maximum of idle connections: the configured one, or 0 while the server is not open.
     max_idle: usize,
 }
 
@@ -84,7 +78,7 @@ impl Server {
         }
     }
 
-    /// Records a change of the server's health.
+    /// Records a change of the server's health. A server that is down gets no requests.
     pub(crate) fn note_health(&mut self, up: bool) {
         self.is_down = !up;
         self.settle();
@@ -138,7 +132,6 @@ impl Server {
             && self.slots.as_ref().is_some_and(|slots| slots.is_wanted_by_others(own))
     }
 
-    /// Whether the server's health checks fail.
     pub(crate) fn is_down(&self) -> bool {
         self.is_down
     }
@@ -154,7 +147,7 @@ impl Server {
         }
     }
 
-    /// The weight in force.
+    /// The weight in force: the override's, else the configured one.
     pub(crate) fn weight(&self) -> u32 {
         self.weight
     }
@@ -166,7 +159,6 @@ impl Server {
         self.slots.as_ref().is_none_or(has_room)
     }
 
-    /// Whether the server is open and not ejected.
     pub(crate) fn is_available(&mut self, now: Instant) -> bool {
         self.is_open() && !self.is_ejected(now)
     }
@@ -186,12 +178,11 @@ impl Server {
         self.ejection.share(u64::from(self.weight) * 100, now, slow_return)
     }
 
-    /// Counts a response.
+    /// Counts a response by its status; 0 for an exchange that ended without a response.
     pub(crate) fn count(&mut self, status: u16) {
         self.responses[usize::from(status / 100).min(5)] += 1;
     }
 
-    /// Records a success.
     pub(crate) fn succeeded(&mut self) {
         self.ejection.succeeded();
     }
@@ -232,7 +223,7 @@ mod tests {
         Server::new(config, None, None)
     }
 
-    /// Connections for listeners with `tcp` have no responses.
+    /// Connections for listeners with `tcp` count for the share of failures, although they have no responses.
     #[test]
     fn connections_count_for_the_share_of_failures() {
         let eject = Eject { failures: 0, percent: Some(50), min_requests: Some(10), ..Eject::default() };

@@ -22,8 +22,8 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// A service and its servers, with their connection `slots`. Servers of `before` with the same settings keep their
-    /// connections; the other servers are returned, for the caller to close their connections.
+    /// A service and its servers, with their connection `slots`. Servers of `before` with the same settings, TLS
+    /// included, keep their connections; the other servers are returned, for the caller to close their connections.
     pub(crate) fn new(
         config: &Arc<config::Service>,
         slots: &[Option<Arc<Slots>>],
@@ -32,7 +32,7 @@ impl Service {
     ) -> (Self, Vec<ServerId>) {
         let mut before = before;
         let waiting = before.as_mut().map(|before| std::mem::take(&mut before.waiting)).unwrap_or_default();
-        // Servers by their ID in the configuration; those with the same ID in order.
+        // The previous servers, by their ID in the configuration. Servers with the same ID keep their order.
         let mut rest: BTreeMap<u64, VecDeque<ServerId>> = BTreeMap::new();
         for id in before.iter().flat_map(|before| &before.servers) {
             if let Some(server) = servers.get(*id) {

@@ -8,7 +8,6 @@ use std::time::Duration;
 use weir_reactor::Socket;
 
 impl<S: Socket> Upstream<S> {
-    /// The timeout for `want` on this connection.
     pub(crate) fn timeout(&self, want: ServerWait, timeouts: &Timeouts) -> Duration {
         match want {
             ServerWait::Pooled => self.life.idle(timeouts.pooled),

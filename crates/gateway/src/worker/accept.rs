@@ -14,7 +14,7 @@ use weir_tls::Acceptor;
 use weir_transport::Transport;
 
 impl<N: Net> Worker<N> {
-    /// Accepts queued connections, at most `budget`.
+    /// Accepts at most `budget` queued connections of the listener with this index.
     pub(super) fn accept(&mut self, index: u32, budget: usize) {
         for nth in 0..budget {
             // The poller reports only that at least one connection is queued, so only the first one justifies

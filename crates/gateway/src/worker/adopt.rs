@@ -13,13 +13,12 @@ use std::sync::{Arc, Weak};
 use weir_reactor::Net;
 use weir_transport::Wire;
 
-/// Another configuration, prepared outside the workers.
+/// Another configuration. It is prepared once, outside the workers, so that it delays them less.
 #[derive(Debug)]
 pub(crate) struct Adoption {
     snapshot: Arc<Snapshot>,
     limits: Arc<SharedLimits>,
     health_checks: usize,
-    /// The positions of the listeners in the snapshot.
     pub listeners: HashMap<ListenerId, usize>,
     /// The replaced snapshot, and the changes from it.
     before: Weak<Snapshot>,
@@ -27,7 +26,7 @@ pub(crate) struct Adoption {
 }
 
 impl Adoption {
-    /// Prepares `snapshot`, which replaces `before`. If `before` is `None`, each worker finds the changes itself.
+    /// Prepares `snapshot`, which replaces `before`. If `before` is `None`, each worker computes the changes itself.
     pub(crate) fn new(
         snapshot: Arc<Snapshot>,
         limits: Arc<SharedLimits>,
@@ -70,13 +69,11 @@ pub(super) fn services_of(
     snapshot.services.iter().enumerate().map(new).collect()
 }
 
-/// The changes from replacing services.
+/// The services after a change of configuration, and the objects that the change has removed.
 #[derive(Debug, Default)]
 struct Replaced {
-    /// All services, in the order of the new snapshot.
     services: Vec<ServiceId>,
     changed: Vec<ServiceId>,
-    /// The removed servers.
     gone: Vec<ServerId>,
     /// The queued exchanges of removed services. They need a new route.
     stranded: Vec<ExchangeId>,
@@ -111,7 +108,7 @@ impl<N: Net> Worker<N> {
         stranded.extend(self.apply_overrides(&changed));
         self.replace_listeners(adoption, sockets, &before);
         self.waiting -= stranded.len();
-        // Each enters its queue at the front, so the exchange that has waited longest comes last.
+        // Each call puts its exchange at the front of a queue, so the exchange that has waited longest comes last.
         for exchange in stranded.into_iter().rev() {
             self.admit(exchange);
         }
@@ -173,7 +170,7 @@ mod tests {
     use std::time::Duration;
     use weir_reactor::Reactor;
 
-    /// A configuration with services of these names and last ports, with two servers each.
+    /// A configuration with services of two servers each, by name and by the port of the second server.
     fn snapshot(services: &[(String, u16)]) -> Arc<Snapshot> {
         let service = |(name, port): &(String, u16)| {
             format!("[service.{name}]\nservers = ['http://127.0.0.1:1', 'http://127.0.0.1:{port}']\n")

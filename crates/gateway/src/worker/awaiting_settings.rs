@@ -21,7 +21,7 @@ impl<N: Net> Worker<N> {
             return self.broken(id, "a request without its connection");
         };
         exchange.attempt = None;
-        // A tunnel is not mirrored, and another request's copy begins with its next attempt.
+        // The copy is not due now: a tunnel is not mirrored, and the next attempt of another request makes a new copy.
         if exchange.asks_upgrade || exchange.retries == 0 {
             exchange.copy = None;
         }
@@ -44,14 +44,13 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Takes the requests that wait for a connection's SETTINGS.
     fn take_awaiting(&mut self, id: UpstreamId) -> Vec<ExchangeId> {
         let connection = self.upstreams.get_mut(id);
         connection.map(|connection| std::mem::take(&mut connection.awaiting)).unwrap_or_default()
     }
 
-    /// A connection has ended before its SETTINGS: sends the waiting requests to another server if their retry limit
-    /// allows, else ends each request with its `reason`.
+    /// A connection has ended before its server sent SETTINGS: sends each waiting request to another server if the
+    /// request may still try one, else ends it with its `reason`.
     pub(super) fn end_awaiting(&mut self, connection: UpstreamId, reason: impl Fn(ExchangeId) -> Reason) {
         let Some(server) = self.upstreams.present(connection).map(|connection| connection.server) else {
             return;
@@ -86,7 +85,7 @@ pub(super) fn must_wait(exchange: &Exchange, framing: Framing, h2: &H2, server: 
         && !h2.is_idle()
 }
 
-/// Whether an exchange still waits: its client may have closed the connection, or its time may be over.
+/// Whether an exchange still waits for a connection. Its ID may stay in a connection's `awaiting` longer.
 fn is_queued(exchange: &Exchange) -> bool {
     matches!(exchange.stage, Stage::Queued)
 }

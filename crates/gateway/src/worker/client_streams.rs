@@ -22,14 +22,16 @@ const REQUESTS_PER_TURN: usize = 16;
 /// [`Event::Pause`]; then the connection's next turn comes a millisecond later.
 const EVENTS_PER_TURN: usize = 128;
 
-/// A window with room again counts as this number of events: its stream sends output, and reads more of its response.
+/// The number of events that [`Event::Room`] counts for in [`EVENTS_PER_TURN`]: the stream whose window has room again
+/// sends output, and reads more of its response.
 const EVENTS_OF_ROOM: usize = 8;
 
-/// The limits for connections with resets, instead of [`REQUESTS_PER_TURN`]: requests received, and requests begun.
+/// The maximum number of requests that a turn receives from a connection that resets many, instead of
+/// [`REQUESTS_PER_TURN`]. They are deferred, and a turn begins at most [`BEGUN_PER_TURN`] of them.
 const DEFERRED_PER_TURN: usize = 8;
 const BEGUN_PER_TURN: usize = 4;
 
-/// The DATA of one event.
+/// The parts of [`Event::Data`].
 struct Data {
     range: Range<usize>,
     /// Bytes of credit for the client, padding included.
@@ -93,13 +95,14 @@ impl<N: Net> Worker<N> {
         self.core.counters.http2_requests += requests as u64;
         self.core.counters.http2_reads += u64::from(requests > 0);
         let is_partial = is_at_limit && at < input.len();
-        // The remaining frames may reset streams of deferred requests.
+        // Deferred requests begin after the last frame of the input, since the remaining frames may reset their
+        // streams, or once many are deferred.
         if !is_partial || self.h2_of(id).is_some_and(|h2| h2.deferred() >= REQUESTS_PER_TURN) {
             self.begin_deferred(id, BEGUN_PER_TURN);
         }
         let Some(client) = self.clients.get_mut(id) else { return };
         if at > from {
-            // The time for a partial frame begins with its first byte.
+            // The timeout for a partial frame starts with the frame's first byte, so complete frames end the old wait.
             client.stop_waiting_for(Wait::Head);
         }
         client.held.extend_from_slice(&input[at..]);
@@ -116,7 +119,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// `from`: the position of the event's input, to which its ranges refer.
+    /// Handles an event of a client's connection. `from`: the position in `input` to which the event's ranges are
+    /// relative.
     fn take_event(&mut self, id: ClientId, event: Event, input: &mut [u8], from: usize) {
         match event {
             Event::Head { stream, end } => self.begin_stream(id, stream, end),
@@ -195,7 +199,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Forwards a part of a request's body, as much as possible now.
+    /// Forwards as much as possible of a part of a request's body, and stores the rest in the stream.
     fn take_data(&mut self, id: ClientId, no: StreamNo, input: &mut [u8], data: &Data) {
         let leg = Leg { client: id, stream: Some(no) };
         let is_first = self.h2_of(id).and_then(|h2| h2.get(no)).is_some_and(|stream| stream.held.is_empty());
@@ -342,7 +346,7 @@ impl<N: Net> Worker<N> {
         }
         for exchange in exchanges {
             match reason {
-                // The client still reads.
+                // The client still reads, so it gets a response.
                 Reason::DrainTimeout => self.end_exchange(exchange, Reason::DrainTimeout),
                 _ => self.lose_exchange(exchange, reason),
             }
@@ -350,7 +354,6 @@ impl<N: Net> Worker<N> {
         self.close(id);
     }
 
-    /// Removes the exchanges of a client's streams.
     #[cold]
     pub(super) fn take_exchanges(&mut self, id: ClientId) {
         let exchanges: Vec<_> = self.h2_of(id).map(|h2| h2.exchanges().collect()).unwrap_or_default();
@@ -377,7 +380,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Ends a turn for a client: sends the output of its streams.
+    /// Ends a turn for a client: sends the output of its streams, and closes the connection once it has drained.
     #[inline(never)]
     pub(super) fn settle_streams(&mut self, id: ClientId) {
         let Some(client) = self.clients.get_mut(id) else { return };
@@ -441,7 +444,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Settles one stream: its exchange continues if there is room.
+    /// Continues one stream's exchange: its response if the client has read, and its request if the stream holds input.
     fn settle_stream(&mut self, leg: Leg) {
         let Some(stream) = leg.stream.and_then(|no| self.h2_of(leg.client)?.get_mut(no)) else { return };
         let moved = std::mem::take(&mut stream.moved);
@@ -455,7 +458,6 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Updates the deadline of a stream's exchange.
     fn time_stream(&mut self, leg: Leg) {
         let Some(id) = self.exchange_of(leg) else { return };
         let pending = self.clients.get(leg.client).is_some_and(|client| client.pending(leg.stream) > 0);
@@ -464,7 +466,6 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The exchange on a client's connection or stream.
     pub(super) fn exchange_of(&self, leg: Leg) -> Option<ExchangeId> {
         let client = self.clients.get(leg.client)?;
         match leg.stream {
@@ -473,12 +474,11 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The streams of a client.
+    /// The streams of a client; `None` unless it speaks HTTP/2.
     pub(super) fn h2_of(&mut self, id: ClientId) -> Option<&mut H2> {
         self.clients.get_mut(id)?.h2.as_deref_mut()
     }
 
-    /// Continues to forward the received part of a request.
     pub(super) fn resume_leg(&mut self, leg: Leg) {
         match leg.stream {
             None => self.resume_client(leg.client),

@@ -20,7 +20,6 @@ use std::sync::mpsc::Sender;
 use weir_reactor::stop::Stop;
 use weir_reactor::{Net, Reactor};
 
-/// A message to a worker.
 #[derive(Debug)]
 pub(crate) enum Control<N: Net = Reactor> {
     /// Drain, or stop immediately.
@@ -41,7 +40,8 @@ pub(crate) enum Control<N: Net = Reactor> {
     Lend { slots: Arc<Slots>, to: usize },
     /// An idle connection from another worker, for requests that wait here.
     Take(Box<Handed<N::Socket>>),
-    /// A descriptor or a slot is free: paused listeners and queued requests may continue.
+    /// A descriptor or a slot is free: paused listeners and queued requests may continue. Also wakes the drained
+    /// workers once all have drained.
     Room,
     /// Another worker needs room for connections: close idle ones.
     EvictRequest(EvictRequest),
@@ -54,7 +54,7 @@ impl<N: Net> From<Stop> for Control<N> {
 }
 
 impl<N: Net> Worker<N> {
-    /// Handles a message.
+    /// Handles a message, and settles the connections that it affects.
     pub(crate) fn control(&mut self, message: Control<N>) {
         match message {
             Control::Stop(Stop::Drain) => self.drain(Why::Stopped, None),
@@ -85,7 +85,8 @@ impl<N: Net> Worker<N> {
         self.frontends.is_closed() && self.clients.is_empty() && (is_over || self.upstreams_have_all())
     }
 
-    /// Whether no server connection has an exchange, a tunnel or unsent last bytes. Mirrored copies do not count.
+    /// Whether no server connection serves an exchange or a tunnel, or has unsent last bytes. Mirrored copies do not
+    /// count.
     fn upstreams_have_all(&self) -> bool {
         let ids = self.upstreams.ids().into_iter();
         let mut upstreams = ids.filter_map(|id| self.upstreams.get(id));

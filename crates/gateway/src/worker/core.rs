@@ -1,4 +1,4 @@
-//! The part of a worker that all its code uses: net, buffers, plan, logs, counters.
+//! The part of a worker that all its code uses: net, buffers, plan, logs and counters.
 
 use super::slowed::Slowed;
 use crate::config::{Action, Route};
@@ -19,22 +19,22 @@ use weir_http1::{Limits, Part, RequestHead, ResponseHead};
 use weir_reactor::{Net, Socket};
 use weir_transport::{Fault, Received, Transport, Wire};
 
-/// The state of one core that all code of its worker uses.
+/// The part of a worker's state that code for single connections borrows as a whole.
 #[derive(Debug)]
 pub(crate) struct Core<N> {
     pub net: N,
     pub plan: Rc<Plan>,
     pub wire: Wire,
-    /// The input buffer. Taken out while in use, so that the worker can be borrowed.
+    /// The input buffer. A read takes it out of the worker, so that handlers of the input can borrow the worker.
     inbox: Vec<u8>,
     /// The request head and the response head that were parsed last. The next parse reuses their storage.
     pub request: RequestHead,
     pub response: ResponseHead,
-    /// The stream's head that was decoded last.
+    /// The HTTP/2 head that was decoded last, of any stream.
     pub streamed: weir_http2::Head,
     /// A buffer for field lines, empty between uses.
     pub lines: Vec<u8>,
-    /// Heads whose storage is reused.
+    /// Unused heads. Storing the next request head reuses their memory.
     #[expect(clippy::vec_box, reason = "exchanges hold them boxed")]
     spare_heads: Vec<Box<HeldHead>>,
     pub date: Date,
@@ -42,32 +42,31 @@ pub(crate) struct Core<N> {
     pub log: Log,
     pub access: Option<Access>,
     pub counters: Counters,
-    /// The response times of services.
     pub service_latencies: ServiceLatencies,
     pub drain: Drain,
     pub touched: Touched,
-    /// Clients with pipelined requests.
+    /// Clients whose held input, such as pipelined requests, the worker processes in this turn.
     pub resumable: Vec<ClientId>,
-    /// Clients with frames for the next turn.
+    /// Clients with frames that the worker processes in its next turn.
     pub postponed: Vec<ClientId>,
-    /// Clients with many resets.
+    /// HTTP/2 clients that the worker serves only once per millisecond.
     pub slowed: Slowed,
     /// Turns so far, from 1.
     pub turn: u64,
-    /// The poller has reported everything that is ready in this turn.
+    /// Whether the poller has reported every descriptor that was ready in this turn.
     pub knows_all: bool,
-    /// Memory is short: the connections of all workers have reached `limits.memory`.
+    /// Whether memory is short: the connections of all workers have reached `limits.memory`.
     pub is_short: bool,
-    /// The number of requests that were eligible for mirroring. The hash of each request's number decides whether the
-    /// request is mirrored.
+    /// The number of requests so far whose routes have a mirror. The hash of this number decides whether the request is
+    /// mirrored.
     pub drawn: u64,
-    /// The split point of the last request that a route divided among services.
+    /// The point of the last request that a split route assigned to one of its services.
     pub split_point: u32,
     /// Bytes of incomplete heads; each parse of a head counts all its bytes again.
     pub in_vain: u64,
 }
 
-/// Connections with output, or whose interest or deadline may have changed, in this turn.
+/// Connections with output, or whose poller interest or deadline may have changed, in this turn.
 #[derive(Debug, Default)]
 pub(crate) struct Touched {
     pub clients: Vec<ClientId>,
@@ -174,7 +173,6 @@ impl<N: Net> Core<N> {
         Part::of(head)
     }
 
-    /// Puts the input buffer back for the next read.
     pub(crate) fn put_inbox(&mut self, inbox: Vec<u8>) {
         self.inbox = inbox;
     }
@@ -210,7 +208,6 @@ impl<N: Net> Core<N> {
         self.plan.route_latencies.record(route.name, measured);
     }
 
-    /// Counts an early end, and logs it.
     pub(crate) fn note_end(&mut self, reason: &Reason, context: Context<'_>) {
         self.counters.end(reason);
         self.log.ended(self.net.now(), reason, context);

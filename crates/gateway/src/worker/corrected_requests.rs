@@ -31,7 +31,7 @@ impl<N: Net> Worker<N> {
             }
             Err(error) => {
                 let rule = RequestHead::would_pass(input, &limits, rules, error);
-                // For the logs.
+                // `end` logs these bytes as the request's head.
                 client.held = input[..input.len().min(HEAD_IN_LOG)].to_vec();
                 self.end(id, Reason::BadRequest(error, rule));
                 0

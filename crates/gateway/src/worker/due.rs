@@ -1,4 +1,4 @@
-//! Timers that are due.
+//! Handles timers that have fired.
 
 use super::Worker;
 use crate::deadlines::{Cause, Limit, ServerWait, Wait};
@@ -86,7 +86,7 @@ impl<N: Net> Worker<N> {
         self.touch_leg(leg);
     }
 
-    /// As [`Self::is_overdue`], for a wait for the server of a stream.
+    /// As [`Self::is_overdue`], for an exchange that waits for its server's stream.
     fn is_server_overdue(&mut self, id: ExchangeId, why: ServerWait) -> Option<Reason> {
         let wait = self.exchange_upstream_wait(id);
         let exchange = self.exchanges.get(id)?;
@@ -148,8 +148,9 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// Whether a client is overdue because it has not read enough. The poller reports a socket as writable only once a
-/// third of its buffer is free, so the client may have read some bytes unnoticed.
+/// Whether the reason for the timeout is that a client has not read enough. If so, the caller first sends pending
+/// output: the poller reports a socket as writable only once a third of its buffer is free, so the client may have read
+/// some bytes unnoticed.
 fn is_for_reading(why: Cause) -> bool {
     matches!(why, Cause::Waited(Wait::Response) | Cause::Limit(Limit::ResponseRate))
 }

@@ -160,8 +160,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Responds for a reason, if it maps to a status and no response is in progress. Returns whether the client's
-    /// connection persists, and the body's length.
+    /// Sends the gateway's response to an early end, if the reason has a status and no response is in progress. Returns
+    /// whether the client's connection persists, and the body's length.
     fn respond_to_exchange(&mut self, id: ExchangeId, reason: &Reason) -> Option<(Connection, u64)> {
         reason.status()?;
         let exchange = self.exchanges.get(id).filter(|exchange| exchange.response.is_awaiting())?;
@@ -263,7 +263,7 @@ impl<N: Net> Worker<N> {
         self.touch_client(id);
     }
 
-    /// Ends a client whose connection has failed.
+    /// Ends a client whose connection has failed. After a TLS fault, the client still gets an alert or a response.
     pub(super) fn lose_client(&mut self, id: ClientId, fault: Fault) {
         let Some(client) = self.clients.present_mut(id) else { return };
         match (client.phase, fault) {
@@ -302,7 +302,6 @@ impl<N: Net> Worker<N> {
         self.take_exchange(id);
     }
 
-    /// Removes the client and its exchange.
     pub(super) fn drop_client(&mut self, id: ClientId) {
         match self.clients.get(id).map(|client| (client.h2.is_some(), client.exchange())) {
             Some((true, _)) => self.take_exchanges(id),
@@ -323,7 +322,7 @@ impl<N: Net> Worker<N> {
 
     /// Removes an unfinished exchange, and closes its server connection or resets its stream. The connection ends with
     /// a reset in two cases: if the request is incomplete, since a clean close would hide the truncation, and if the
-    /// client has closed its side, since the server could take our FIN for a half-close.
+    /// client uses HTTP/2 or has closed its side, since the server could take our FIN for a half-close.
     pub(super) fn take_exchange(&mut self, id: ExchangeId) {
         let Some(mut exchange) = self.exchanges.take(id) else { return };
         let mut has_given_up = false;

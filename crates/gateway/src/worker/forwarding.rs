@@ -18,7 +18,6 @@ use weir_reactor::Net;
 enum Refused {
     /// The request waits in its service's queue.
     Queued,
-    /// The exchange ends.
     Ended(Reason),
     /// A part of the exchange is missing: an internal error.
     Broken(&'static str),
@@ -37,7 +36,6 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The connection for a request's first attempt.
     #[inline]
     fn first_attempt(&mut self, id: ExchangeId, has_waited: bool) -> Result<Attempt, Refused> {
         let Some(exchange) = self.exchanges.get_mut(id) else {

@@ -11,20 +11,20 @@ use std::collections::VecDeque;
 use std::time::Instant;
 use weir_reactor::{Net, Ready, Socket};
 
-/// Unfinished handshakes with clients. A list may have stale entries, which are skipped at their turn.
+/// Unfinished handshakes with clients. The lists may contain stale entries, which are skipped when their turn comes.
 #[derive(Debug, Default)]
 pub(super) struct Handshakes {
-    /// Clients that have received a response and are ready for their next step, in order of arrival. Meanwhile, the
-    /// poller does not report their input.
+    /// Clients that have received a response and are ready for their next step, in order of arrival. The poller does
+    /// not report their input until the step is taken.
     begun: VecDeque<ClientId>,
     /// Clients that have received no response yet and are ready for their first step, with the time at which they
     /// joined the queue.
     fresh: VecDeque<(ClientId, Instant)>,
-    /// The clients that must send next, the longest-awaited first. The number matches that in [`Handshake::Awaited`].
+    /// The clients that must send next, the longest-awaited first. An entry is stale once its number differs from that
+    /// in the client's [`Handshake::Awaited`].
     awaited: VecDeque<(ClientId, u32)>,
-    /// The next number in `awaited`.
+    /// The number of the next entry in `awaited`.
     next: u32,
-    /// The number of unfinished handshakes.
     open: usize,
     /// The number of handshakes that wait for their turn.
     ready: usize,
@@ -35,22 +35,19 @@ pub(super) struct Handshakes {
 pub(super) enum EventSource {
     /// The poller reported the event: it joins the queue of handshake steps.
     Poller,
-    /// It is the connection's turn.
+    /// The queue of handshake steps has reached the connection.
     Queue,
 }
 
 impl Handshakes {
-    /// The number of handshakes that wait for their turn.
     pub(super) fn waiting(&self) -> usize {
         self.ready
     }
 
-    /// The number of unfinished handshakes.
     pub(super) fn open(&self) -> usize {
         self.open
     }
 
-    /// Records that the client must send next.
     fn wait_for<S>(&mut self, id: ClientId, client: &mut Client<S>) {
         match client.handshake {
             Handshake::Over => self.open += 1,
@@ -62,7 +59,6 @@ impl Handshakes {
         self.next = self.next.wrapping_add(1);
     }
 
-    /// Queues the client's next step.
     fn queue<S: Socket>(&mut self, id: ClientId, client: &mut Client<S>, now: Instant) {
         match client.handshake {
             Handshake::Over => self.open += 1,
@@ -102,7 +98,6 @@ impl Handshakes {
         }
     }
 
-    /// Takes the longest-awaited client.
     fn take_awaited<S: Socket>(&mut self, clients: &Store<OfClient, Client<S>>) -> Option<ClientId> {
         next(&mut self.awaited, |entry| is_awaited(*entry, clients)).map(|(id, _)| id)
     }
@@ -130,9 +125,10 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Takes handshake steps within the budget, alternating between servers and clients. Servers that have to wait need
+    /// Takes handshake steps within the budget, alternately for servers and for clients. Servers that have to wait need
     /// no queue: the poller reports their events again. A turn that has already taken long continues for another
-    /// quarter of its duration: long turns are few per second, so the budget alone would let too few handshakes pass.
+    /// quarter of its duration: there are few such turns per second, so the budget alone would let too few handshakes
+    /// pass.
     pub(super) fn take_handshakes(&mut self) {
         let mut dialling = std::mem::take(&mut self.dialling);
         let before = self.core.wire.flights();

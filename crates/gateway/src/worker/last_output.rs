@@ -1,4 +1,4 @@
-//! Clients that read the last output of streams whose exchanges are over.
+//! Clients that still read the last output of streams whose exchanges are over.
 
 use super::Worker;
 use super::timers::{last_limit_of, progress};
@@ -11,13 +11,13 @@ use weir_http2::{ErrorCode, StreamNo};
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
-    /// The nearest limit that one of a client's streams without an exchange will exceed, and its instant.
+    /// The first instant at which one of a client's streams without an exchange exceeds a limit, and that limit.
     #[cold]
     pub(super) fn last_output_limit(&mut self, id: ClientId) -> Option<(Instant, Limit)> {
         let nearest =
             self.last_output_limits(id).into_iter().map(|(_, limit)| limit).min_by_key(|(at, _)| *at);
         if let Some(client) = self.clients.get_mut(id) {
-            // These streams keep the deadline of their wait while the timer is set to the limit.
+            // `body_deadlines` stores the deadline of the client's current wait while its timer is set to the limit.
             match nearest {
                 Some(_) => _ = client.body_deadlines.get_or_insert_default(),
                 None => client.body_deadlines = None,

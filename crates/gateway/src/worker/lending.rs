@@ -19,7 +19,6 @@ pub(crate) struct Peers<N: Net> {
     pub all: Vec<Sender<Control<N>>>,
     /// The connections of each client, over all workers.
     pub limiter: Arc<ConnectionLimiter>,
-    /// The descriptors of all workers' connections.
     pub descriptors: Arc<Descriptors>,
     pub memory: Arc<Memory>,
 }
@@ -36,7 +35,7 @@ pub(crate) struct Handed<S> {
 }
 
 impl<N: Net> Peers<N> {
-    /// For a worker without peers.
+    /// The peers of the only worker of a process.
     pub(crate) fn none() -> Self {
         Self {
             own: 0,
@@ -51,7 +50,6 @@ impl<N: Net> Peers<N> {
         self.all.iter().enumerate().filter(|(index, _)| *index != self.own).map(|(_, worker)| worker)
     }
 
-    /// Sends a message to all other workers.
     #[cold]
     pub(super) fn tell(&self, message: impl Fn() -> Control<N>) {
         for worker in self.others() {
@@ -81,7 +79,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Withdraws [`Self::want`] once no request to this service waits at this worker.
+    /// Withdraws the request that [`Self::want`] made, once no request to this service waits at this worker.
     #[cold]
     pub(super) fn want_no_more(&mut self, service: ServiceId) {
         let Some(service) = self.services.get(service).filter(|service| service.waiting.is_empty()) else {

@@ -16,7 +16,7 @@ use weir_reactor::{Key, Net, Wheel};
 #[derive(Debug, Default)]
 pub(super) struct Leaving {
     plans: Vec<(Instant, Weak<Plan>)>,
-    /// The timer that is set.
+    /// The time to which the timer is set; `None`: no timer is set.
     armed: Option<Instant>,
 }
 
@@ -28,7 +28,7 @@ impl Leaving {
         self.arm(wheel);
     }
 
-    /// Sets the timer for the next time, unless it is already set to an earlier one.
+    /// Sets the timer to the nearest deadline, unless it is already set to an earlier one.
     fn arm(&mut self, wheel: &mut Wheel) {
         if let Some(next) = self.plans.iter().map(|(until, _)| *until).min()
             && self.armed.is_none_or(|armed| next < armed)
@@ -38,7 +38,7 @@ impl Leaving {
         }
     }
 
-    /// Removes the plans whose time is over.
+    /// Removes and returns the plans whose deadline has passed.
     fn take_over(&mut self, now: Instant, wheel: &mut Wheel) -> Vec<Weak<Plan>> {
         let over = self.plans.extract_if(.., |(until, _)| *until <= now).map(|(_, plan)| plan).collect();
         self.armed = None;
@@ -100,7 +100,7 @@ impl<N: Net> Worker<N> {
         for index in self.frontends.indexes() {
             match self.frontends.of(index) {
                 Some(frontend) if taken.contains(&frontend.id) => self.close_listener(index),
-                // A draining listener continues to drain.
+                // A listener that is already draining continues.
                 _ => drop(self.drain_listener(index)),
             }
         }
@@ -122,7 +122,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Closes a listener, but keeps its counts.
+    /// Closes a listener. The worker's counters keep the listener's counts of TLS tickets.
     pub(super) fn close_listener(&mut self, index: u32) {
         let frontend = self.frontends.close(index, &self.core.net);
         self.count_tickets(frontend);
@@ -153,14 +153,14 @@ impl<N: Net> Worker<N> {
         let frontend = self.frontends.of(index).map(Rc::clone);
         let begins = self.frontends.drain(index, &mut self.core.net);
         if self.frontends.of(index).is_none() {
-            // Another process accepts from its queue.
+            // The listener is closed, since another process accepts from its queue.
             self.count_tickets(frontend);
         }
         begins
     }
 
-    /// Drains the current clients of these listeners. The clients keep the plan `last`, and get as much time as the
-    /// clients of a process that an upgrade replaces.
+    /// Drains the current clients of these listeners. The clients keep the plan `last`, and may continue for
+    /// `timeouts.upgrade_drain`, as after an upgrade.
     fn drain_clients_of(&mut self, left: &[ListenerId], last: &Rc<Plan>) {
         if left.is_empty() {
             return;
@@ -177,7 +177,6 @@ impl<N: Net> Worker<N> {
         self.leaving.add(until, last, self.core.net.wheel());
     }
 
-    /// Ends the clients whose drain has reached its deadline.
     fn end_leaving(&mut self) {
         let now = self.core.net.now();
         let over = self.leaving.take_over(now, self.core.net.wheel());

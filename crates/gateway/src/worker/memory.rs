@@ -11,13 +11,12 @@ use weir_reactor::{Net, Socket};
 /// A worker's latest estimate.
 #[derive(Debug, Default)]
 pub(super) struct MemoryMeter {
-    /// The estimate in bytes.
     weight: usize,
     at: Option<Instant>,
 }
 
 impl<N: Net> Worker<N> {
-    /// Renews the estimate when it is due. Does nothing without a limit.
+    /// Renews the estimate when it is due, and only if the configuration limits memory.
     #[inline]
     pub(super) fn look_at_memory(&mut self) {
         if self.core.plan.snapshot.memory.is_some() || self.core.is_short {
@@ -78,8 +77,8 @@ fn of_exchange(exchange: &Exchange) -> usize {
     size_of::<Exchange>() + head + sent + copy + held
 }
 
-/// An estimate takes about 20 ns per connection.
+/// The interval between estimates. An estimate takes about 20 ns per connection.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// The interval while clients wait for memory.
+/// The interval between estimates while memory is short, since clients may be waiting for memory.
 const EVERY_IF_SHORT: Duration = Duration::from_millis(250);

@@ -190,7 +190,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Abandons a copy.
+    /// Abandons a copy and its connection. Counts its `fate`, which may also be a failure of the server.
     #[cold]
     pub(super) fn drop_mirror(&mut self, id: MirrorId, fate: Fate) {
         let Some(mirror) = self.mirrors.take(id) else { return };
@@ -208,7 +208,6 @@ impl<N: Net> Worker<N> {
         self.drop_upstream(mirror.upstream);
     }
 
-    /// Abandons all copies, for a drain.
     pub(super) fn drop_mirrors(&mut self) {
         for id in self.mirrors.ids() {
             self.drop_mirror(id, Fate::Drained);

@@ -64,7 +64,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use weir_reactor::{Events, Frontends, Net, Ready, frontends};
 
-/// All state of one core.
+/// A worker: the connections, exchanges and configuration of one core.
 #[derive(Debug)]
 pub(crate) struct Worker<N: Net> {
     pub core: Core<N>,
@@ -147,23 +147,20 @@ impl<N: Net> Worker<N> {
         Self { peers, ..self }
     }
 
-    /// Idle connections to servers.
     pub(crate) fn pooled(&self) -> usize {
         self.servers().map(|server| server.pool.len()).sum()
     }
 
-    /// Requests that wait for a connection to a server.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// All servers, in no particular order.
     pub(crate) fn servers(&self) -> impl Iterator<Item = &Server> {
         self.servers.ids().into_iter().filter_map(|id| self.servers.get(id))
     }
 
-    /// Waits for events, at most until the drain ends, the access log is due, or slowed clients may continue. Does not
-    /// wait while work remains from the last turn.
+    /// Waits for events, at most until the drain ends, the access log is due, or the clients in [`Core::slowed`] may
+    /// continue. Does not wait while work remains from the last turn.
     pub(crate) fn wait(&mut self, events: &mut Events) -> io::Result<()> {
         let is_idle = self.core.resumable.is_empty() && self.core.postponed.is_empty();
         let until = match is_idle && self.handshakes.waiting() == 0 {

@@ -88,7 +88,6 @@ impl<N: Net> Worker<N> {
         Ok(Attempt { upstream, stream: None, reused: false })
     }
 
-    /// The limits on responses of a server's service.
     fn limits_of(&self, id: ServerId) -> weir_http1::Limits {
         let mut services = self.core.plan.services.iter().filter_map(|id| self.services.get(*id));
         let service = services.find(|service| service.servers.contains(&id));
@@ -184,10 +183,8 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// The streams of a connection.
 struct Streams {
     open: usize,
-    /// The maximum number.
     most: usize,
 }
 
@@ -201,7 +198,8 @@ fn streams_of<S>(
 ) -> Option<Streams> {
     let h2 = upstream.h2.as_ref()?;
     let takes = upstream.intake == Intake::Open && !upstream.ended && !upstream.life.is_used_up(pool, now);
-    // The server may have sent GOAWAY, and the stream IDs may be used up.
+    // Without a slot, the open streams are also the maximum: the server's limit is reached, the server has sent GOAWAY,
+    // or the stream IDs are used up.
     let open = h2.len();
     let most = match (h2.connection.has_slot(), h2.connection.has_peer_settings()) {
         (false, _) => open,

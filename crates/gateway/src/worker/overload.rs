@@ -13,15 +13,12 @@ use weir_reactor::{Net, Socket, frontends};
 /// A worker's state during a shortage of connections, descriptors or memory.
 #[derive(Debug, Default)]
 pub(super) struct Overload {
-    /// The exhausted resource for which listeners are paused.
     resting: Option<Exhausted>,
-    /// The time of the last log line about a shortage.
     reported: Option<Instant>,
-    /// The time of the last search for idle clients.
     swept: Option<Instant>,
     /// The number of connections to close in one step, and the time at which it was set.
     need: Option<(Instant, usize)>,
-    /// The time of the last request to other workers, per cause.
+    /// The time of the last request to other workers, per exhausted resource.
     asked: [Option<Instant>; EXHAUSTED.len()],
 }
 
@@ -49,8 +46,8 @@ impl Overload {
         self.need.map_or(LEAST_AT_ONCE, |(_, need)| need)
     }
 
-    /// Whether to ask other workers for room: at most once per [`frontends::REST`] and cause, since their search takes
-    /// time.
+    /// Whether to ask other workers for room: at most once per [`frontends::REST`] and exhausted resource, since the
+    /// other workers' searches take time.
     fn may_ask(&mut self, scarce: Exhausted, now: Instant) -> bool {
         let asked = &mut self.asked[scarce as usize];
         let may = asked.is_none_or(|asked| now.saturating_duration_since(asked) >= frontends::REST);
@@ -62,7 +59,8 @@ impl Overload {
 }
 
 impl<N: Net> Worker<N> {
-    /// The descriptor of a listener's next client. Without one, pauses the listener.
+    /// Counts a descriptor for a listener's next client, and evicts idle connections if necessary. Pauses the listener
+    /// if there is still no room.
     pub(super) fn place_for_client(&mut self, index: u32) -> Option<Descriptor> {
         let scarce = match self.peers.descriptors.client() {
             Ok(_) if self.core.is_short => Exhausted::Memory,
@@ -110,7 +108,7 @@ impl<N: Net> Worker<N> {
         if !self.evict_upstream(Exhausted::Descriptors) {
             self.ask_for_room(Exhausted::Descriptors);
         }
-        // While the reserve is in use, the closed connection's descriptor belongs to the reserve, too.
+        // `upstream` would fail here while connections use part of the reserve, even if one was just closed.
         self.peers.descriptors.one_more()
     }
 
@@ -142,8 +140,9 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Closes at most `need` idle connections, the longest idle first: to servers or, if that does not help, of
-    /// clients. Returns their number.
+    /// Closes at most `need` idle connections, longest idle first, and returns their number. Closes connections to
+    /// servers, unless only clients have reached their maximum number. If it can close none, it closes clients'
+    /// connections.
     fn make_room(&mut self, scarce: Exhausted, need: usize) -> usize {
         let more = |_: &usize| scarce != Exhausted::Connections && self.evict_upstream(scarce);
         match (0..need.min(UPSTREAMS_AT_ONCE)).take_while(more).count() {
@@ -254,7 +253,7 @@ impl<N: Net> Worker<N> {
         let mut closed = 0;
         for (_, id) in idle {
             let Some(client) = self.clients.get_mut(id) else { continue };
-            // The client's next request may have arrived unread.
+            // The client may have sent its next request, which the gateway has not read yet.
             if client.transport.is_quiet() {
                 // Best effort: a clean close.
                 let _ = client.finish(&mut self.core.wire);
@@ -277,7 +276,7 @@ fn idle_until<S: Socket>(client: &Client<S>) -> Option<Instant> {
 /// The maximum number of connections to servers to close in one step: enough for the accepts of a few turns.
 const UPSTREAMS_AT_ONCE: usize = 8;
 
-/// The first number of connections to close: a client without room is rarely the only one.
+/// The number of connections to close at first: if one client finds no room, others usually follow.
 const LEAST_AT_ONCE: usize = 8;
 
 /// The maximum number of connections to close in one step, which takes a few milliseconds.
@@ -286,7 +285,6 @@ const MOST_AT_ONCE: usize = 64;
 /// The minimum idle time of a connection to close: after a response, the client may be about to send its next request.
 const LEAST_IDLE: Duration = Duration::from_secs(1);
 
-/// The minimum interval between log lines about a shortage.
 const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

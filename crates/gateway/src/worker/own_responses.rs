@@ -16,7 +16,7 @@ use weir_http::{Field, FieldName, Method};
 use weir_http1::{RequestHead, Version, copy_fields};
 use weir_reactor::Net;
 
-/// The gateway's own responses.
+/// A response that the gateway gives without asking a server.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum LocalResponse<'a> {
     /// The redirect or fixed response of the route.
@@ -36,7 +36,8 @@ pub(super) enum LocalResponse<'a> {
 }
 
 impl<N: Net> Worker<N> {
-    /// Responds to the request whose head was parsed from `buf`. The connection closes if a body follows.
+    /// Responds to the request whose head was parsed from `buf`. Closes the connection if a body follows, since the
+    /// gateway does not read the body.
     pub(super) fn respond_locally(&mut self, leg: Leg, buf: &[u8], response: LocalResponse<'_>) {
         let Some(client) = self.clients.present_mut(leg.client) else { return };
         let core = &mut self.core;

@@ -69,7 +69,7 @@ impl<N: Net> Worker<N> {
                     Some(service) => self.open_tunnel(id, service),
                     None if client.frontend.tls.is_some() => self.begin_http(id),
                     None => {
-                        // Best effort: the alert tells the client the cause.
+                        // Best effort: the client is rejected even if the alert with the cause does not reach it.
                         let _ = client.transport.send(UNRECOGNIZED_NAME, &mut self.core.wire);
                         self.note_end_of_client(id, &Reason::UnknownName(name));
                         self.close(id);
@@ -96,7 +96,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Passes the bytes after the preface to the transport; `None`: there are none.
+    /// Passes the bytes that followed the preface to the transport, and returns the resulting input; `None`: there are
+    /// no such bytes.
     pub(super) fn feed_held(&mut self, id: ClientId) -> Option<Input> {
         let client = self.clients.present_mut(id).filter(|client| !client.held.is_empty())?;
         let core = &mut self.core;
@@ -107,5 +108,5 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// A fatal alert in its own record (RFC 8446 section 6, RFC 6066 section 3).
+/// The fatal alert `unrecognized_name` in its own record (RFC 8446 section 6, RFC 6066 section 3).
 const UNRECOGNIZED_NAME: &[u8] = &[21, 3, 3, 0, 2, 2, 112];

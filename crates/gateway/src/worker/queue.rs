@@ -84,10 +84,11 @@ impl<N: Net> Worker<N> {
         true
     }
 
-    /// Routes a request again.
+    /// Routes a queued request again, after a reload removed its service.
     fn begin_again(&mut self, id: ExchangeId) {
         if self.exchanges.get(id).is_some_and(|exchange| exchange.sent_body.is_some()) {
-            // A server has refused the request, and its body was parsed for the removed route.
+            // A server has refused the request after part of its body was decoded. A new exchange would decode the body
+            // from its start.
             return self.end_exchange(id, Reason::NoServer);
         }
         let Some(mut exchange) = self.exchanges.remove(id) else {
@@ -110,7 +111,6 @@ impl<N: Net> Worker<N> {
         self.begin(leg, &bytes, Some(&mut exchange));
     }
 
-    /// Removes an exchange from its queue.
     pub(super) fn stop_waiting(&mut self, id: ExchangeId, from: ServiceId) {
         // A reload may have removed the service.
         let Some(service) = self.services.get_mut(from) else { return };

@@ -21,15 +21,13 @@ pub(super) enum Head<'a> {
     Fragment(&'a [u8]),
 }
 
-/// The gateway's own response to a request.
+/// The gateway's own response to a request, for the records.
 pub(super) struct Own<'a> {
     pub status: u16,
-    /// The gRPC status, if the response carries one.
     pub grpc: Option<Status>,
     pub reason: Option<&'a Reason>,
-    /// The request's route, if known.
     pub route: Option<&'a Route>,
-    /// Body bytes.
+    /// The lengths of the request's and the response's body.
     pub received: u64,
     pub sent: u64,
 }
@@ -49,7 +47,7 @@ impl<N: Net> Worker<N> {
             call.status = Some(grpc);
             self.core.counters.grpc.0[grpc.index()] += 1;
         }
-        // A tunnel's response counted when it opened.
+        // The response that opened a tunnel was counted at that time.
         if !exchange.is_tunnel {
             self.core.count_response(exchange, status, &self.services);
         }

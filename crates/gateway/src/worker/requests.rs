@@ -143,7 +143,7 @@ impl<N: Net> Worker<N> {
         self.take_input(id, input);
     }
 
-    /// Processes a client's input.
+    /// Processes a client's input, as the phase of the connection requires.
     #[inline]
     pub(super) fn take_input(&mut self, id: ClientId, input: Input) {
         match input {
@@ -288,7 +288,8 @@ impl<N: Net> Worker<N> {
             Action::Split(_) | Action::Redirect(_) | Action::Respond { .. }
                 if leg.stream.is_some() && core.request.upgrade.is_some() =>
             {
-                // A successful response would tell the client that the tunnel is open.
+                // The request asks for a tunnel, and a successful response would tell the client that the tunnel is
+                // open.
                 return self.refuse(leg, buf, Reason::ConnectMethod, Some(found));
             }
             Action::Split(_) | Action::Redirect(_) | Action::Respond { .. } => {
@@ -344,7 +345,6 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// A client's input.
 pub(super) enum Input {
     /// The connection is in its preface, which another function reads.
     Preface,
@@ -354,7 +354,8 @@ pub(super) enum Input {
     Failed(Fault),
 }
 
-/// Receives from a client.
+/// Receives from a client. While only part of a request head is known, the bytes may wait for more before they are
+/// parsed.
 #[inline]
 fn receive<N: Net>(client: &mut Client<N::Socket>, core: &mut Core<N>, handshakes: &mut Handshakes) -> Input {
     let (inbox, received) = match client.phase {
@@ -424,7 +425,8 @@ pub(super) fn input<N: Net>(
     Input::Bytes { phase: client.phase, ended: client.ended, inbox }
 }
 
-/// The exchange of a request to a service. The request's head was parsed last, from `buf`.
+/// A new exchange for a request to a service. The request's head was parsed last, from `buf`. `before`: the request's
+/// earlier exchange, if a reload has removed its service.
 #[inline]
 fn exchange<N: Net>(
     leg: Leg,

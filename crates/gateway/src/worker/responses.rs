@@ -43,7 +43,8 @@ impl<N: Net> Worker<N> {
             asked = !may_be_early || transport.is_quiet();
             match transport.advance(&mut self.core.wire) {
                 Ok(()) => self.request_moved(id, connecting),
-                // The gateway can still read a response that the server sent before the close.
+                // The server has closed the connection, but may have sent a response first, which the gateway can still
+                // read.
                 Err(Fault::Socket(_)) if ready.readable && !connecting => self.discard_request(id),
                 Err(fault) => return self.lose_upstream(id, fault),
             }
@@ -74,12 +75,12 @@ impl<N: Net> Worker<N> {
                         flow.exchange.times.connected = Some(now);
                         flow.opened();
                     }
-                    // A handshake follows.
+                    // The TCP connection is established, and a handshake follows.
                     (true, false) => flow.exchange.times.reached = Some(now),
                 }
                 return;
             }
-            // Writes record the progress of each stream themselves.
+            // Each write records the progress of the streams that it concerns.
             Use::Streams if !connected => None,
             Use::Streams => return self.connection_moved(id),
             Use::Tunnel(tunnel) => {
@@ -98,7 +99,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The upstream stopped reading the request.
+    /// The upstream stopped reading the request: drops the rest of the body, and waits for a response.
     fn discard_request(&mut self, id: UpstreamId) {
         let Some(Use::Exchange(exchange)) = self.upstreams.get(id).map(|upstream| upstream.used_for) else {
             return;
@@ -139,7 +140,8 @@ impl<N: Net> Worker<N> {
                     }
                     Use::Tunnel(tunnel) => self.pass_down(tunnel, &mut inbox, HEADROOM),
                     Use::Mirror(mirror) => self.take_mirrored(id, mirror, &inbox, received.end),
-                    // The end of a pooled connection, or unsolicited bytes.
+                    // The server closed a pooled connection, or sent bytes without a request: the connection cannot be
+                    // reused.
                     Use::Idle => {
                         if received.bytes > 0 {
                             note_stray(received.bytes, &mut self.core);
@@ -184,7 +186,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The upstream's connection failed.
+    /// The upstream's connection failed: informs the exchanges, tunnel or mirrored copy that use it, or drops it.
     pub(super) fn lose_upstream(&mut self, id: UpstreamId, fault: Fault) {
         let Some(upstream) = self.upstreams.present(id) else { return };
         match upstream.used_for {

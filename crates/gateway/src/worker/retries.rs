@@ -60,7 +60,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Releases the connection of an attempt: the next one may need its slot.
+    /// Releases the connection of a failed attempt, since the next attempt may need its slot.
     fn leave(&mut self, id: ExchangeId, lost: Option<Attempt>) {
         if let Some(exchange) = self.exchanges.present_mut(id) {
             exchange.attempt = None;
@@ -70,7 +70,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The server of an attempt, or one that `other` allows if that server has become unavailable.
+    /// The server of the last attempt or, if it has become unavailable, one that `other` allows.
     fn server_again(
         &mut self,
         service: ServiceId,
@@ -127,7 +127,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// As [`Self::fail_over`], from a server to which the request has no connection yet.
+    /// As [`Self::fail_over`], with the failed `server`: the exchange may have no connection to it.
     pub(super) fn fail_over_from(&mut self, id: ExchangeId, server: ServerId, reason: Reason) {
         let Some(exchange) = self.exchanges.present_mut(id) else { return };
         let (client, service, lost) = (exchange.client, exchange.service, exchange.attempt);
@@ -137,7 +137,7 @@ impl<N: Net> Worker<N> {
         }
         let chosen = self.choose_other(service, context).map_err(Unavailable::Failed);
         let Ok(attempt) = chosen.and_then(|server| self.further_attempt(server, client)) else {
-            // This records the server's failure, too.
+            // `end_exchange` also records the server's failure.
             return self.end_exchange(id, reason);
         };
         self.leave(id, lost);

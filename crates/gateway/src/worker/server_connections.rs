@@ -53,7 +53,6 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Takes an idle connection out of a server's pool.
     pub(super) fn take_idle(&mut self, server: ServerId) -> Option<Pooled> {
         let turn = self.core.turn;
         self.servers.get_mut(server).and_then(|server| server.pool.take(turn, &mut self.upstreams))
@@ -66,7 +65,7 @@ impl<N: Net> Worker<N> {
         service.and_then(|service| service.choose(&mut self.servers, now, context)).ok_or_else(no_server)
     }
 
-    /// A server that has not responded to the request yet (`context.asked`). Errors: there is no such server.
+    /// A server other than those that have already responded to the request (`context.asked`). Errors: there is none.
     pub(super) fn choose_other(
         &mut self,
         service: ServiceId,
@@ -118,8 +117,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Counts a response, and records a failure of its server if `eject.on` of the service includes the status. Returns
-    /// whether the response is a failure.
+    /// If `eject.on` of the service includes this status, counts the response and records a failure of the server.
+    /// Returns whether the response is such a failure.
     #[cold]
     pub(super) fn note_failure(&mut self, service: ServiceId, server: ServerId, status: u16) -> bool {
         let failure = Failure::Status(status);
@@ -133,7 +132,8 @@ impl<N: Net> Worker<N> {
         is_failure
     }
 
-    /// Records a failure of a server, which may eject the server. Call at most once per attempt.
+    /// Records a failure of a server, which may eject the server. A service's only server is exempt. Call at most once
+    /// per attempt.
     pub(super) fn record_failure(
         &mut self,
         service: ServiceId,
@@ -202,7 +202,7 @@ impl<N: Net> Worker<N> {
         self.put_into_pool(id);
     }
 
-    /// Counts the response on a connection: as a success or a failure of the server.
+    /// Counts a response, as a success or a failure of the connection's server.
     pub(super) fn note_response(&mut self, id: UpstreamId, service: ServiceId, status: u16) {
         if status >= 400 && self.has_failed(id, service, status) {
             return;
@@ -215,7 +215,6 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Puts an idle connection into its server's pool.
     pub(super) fn put_into_pool(&mut self, id: UpstreamId) {
         let Some(upstream) = self.upstreams.present_mut(id) else { return };
         upstream.touch(id, &mut self.core.touched.upstreams);
@@ -311,7 +310,6 @@ pub(super) fn note_stray<N: Net>(bytes: usize, core: &mut Core<N>) {
     core.note_end(&Reason::UpstreamStray(bytes), Context::default());
 }
 
-/// The cause of a failure to get a connection to a server.
 #[derive(Debug)]
 pub(super) enum Unavailable {
     /// The server's connections have reached their limit.
@@ -338,7 +336,7 @@ impl From<Unavailable> for Reason {
     }
 }
 
-/// All servers are down, drained, or removed from the configuration.
+/// The error for a service whose servers are all down, drained, or removed from the configuration.
 fn no_server() -> Fault {
     Fault::Connect(io::Error::other("no server is left"))
 }

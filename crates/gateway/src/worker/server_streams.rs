@@ -59,7 +59,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// `from`: the position of the event's input, to which its ranges refer.
+    /// Handles an event of a server's connection. `from`: the position in `input` to which the event's ranges are
+    /// relative.
     fn take_server_event(&mut self, id: UpstreamId, event: Event, input: &mut [u8], from: usize) {
         match event {
             Event::Head { stream, end } => self.take_stream_head(id, stream, end),
@@ -132,7 +133,8 @@ impl<N: Net> Worker<N> {
                     self.note_room(server);
                 }
             }
-            // A server sends no requests that the connection could reject, and floods are clients' attacks.
+            // `Rejected` concerns requests, and a server sends none. `Pause` slows down floods of frames, which are
+            // expected only from clients.
             Event::Rejected { .. } | Event::Pause => {}
         }
     }
@@ -153,7 +155,7 @@ impl<N: Net> Worker<N> {
         self.take_next(id, exchange, next);
     }
 
-    /// The worker's action after a piece of a response.
+    /// Carries out the next action after a piece of a response.
     fn take_next(&mut self, from: UpstreamId, id: ExchangeId, next: Option<Next>) {
         match next {
             None => self.broken(id, "a response without its connections"),
@@ -227,13 +229,13 @@ impl<N: Net> Worker<N> {
                     flow.exchange.times.connected = Some(now);
                     flow.opened();
                 }
-                // A handshake follows.
+                // The TCP connection is established, and a handshake follows.
                 false => flow.exchange.times.reached = Some(now),
             }
         }
     }
 
-    /// The connection has failed.
+    /// The connection has failed: passes the fault to each of its exchanges, which may make another attempt.
     pub(super) fn lose_streams(&mut self, id: UpstreamId, fault: &Fault) {
         let is_open = self.upstreams.get(id).is_some_and(|upstream| upstream.transport.is_open());
         self.end_multiplexed(id, |_| match (is_open, fault) {
@@ -259,9 +261,10 @@ impl<N: Net> Worker<N> {
     /// Ends a connection without further output. `event`: the event for each exchange.
     fn end_multiplexed(&mut self, id: UpstreamId, event: impl Fn(ExchangeId) -> Happened) {
         self.retire_multiplexed(id);
-        // Without its requests the connection looks idle, and nothing else may close it.
+        // Once its exchanges are over, the connection looks idle. It leaves its server's list first, so that no other
+        // code closes it before this function does.
         self.forget_multiplexed(id);
-        // Further attempts may need the slot.
+        // The further attempts of the exchanges may need the slot.
         if let Some(slot) = self.upstreams.get_mut(id).and_then(|upstream| upstream.slot.take()) {
             let slots = Arc::clone(slot.slots());
             drop(slot);
@@ -336,7 +339,6 @@ impl<N: Net> Worker<N> {
         self.note_room(server);
     }
 
-    /// The timer of a connection has fired.
     pub(super) fn streams_due(&mut self, id: UpstreamId, why: ServerWait) {
         match why {
             ServerWait::Pooled => self.finish_multiplexed(id),
@@ -360,7 +362,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Ends a turn for a connection: sends the output of its streams.
+    /// Ends a turn for a connection: sends the output of its streams, and closes the connection if it is idle and not
+    /// needed.
     #[inline(never)]
     pub(super) fn settle_server_streams(&mut self, id: UpstreamId) {
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
@@ -400,7 +403,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Settles one stream: its exchange continues if there is room.
+    /// Settles one stream: restarts its exchange's timeouts if bytes have moved, and returns the server's credit if the
+    /// client has room.
     fn settle_server_stream(&mut self, id: UpstreamId, no: StreamNo) {
         let Some(stream) = self.h2_to(id).and_then(|h2| h2.get_mut(no)) else { return };
         let (moved, is_owed) = (std::mem::take(&mut stream.moved), stream.owed > 0);
@@ -427,7 +431,6 @@ impl<N: Net> Worker<N> {
         h2.map(|h2| h2.exchanges().collect()).unwrap_or_default()
     }
 
-    /// The streams of a connection to a server.
     fn h2_to(&mut self, id: UpstreamId) -> Option<&mut H2> {
         self.upstreams.get_mut(id)?.h2.as_deref_mut()
     }

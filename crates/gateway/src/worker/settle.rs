@@ -1,4 +1,5 @@
-//! The end of a turn: each touched connection sends its output, and its interest and deadline follow from its state.
+//! The end of a turn: each touched connection sends its output, and its poller interest and deadline follow from its
+//! state.
 
 use super::{Core, Worker};
 use crate::deadlines::{Cause, ServerWait, Wait};
@@ -32,8 +33,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Sends all output, and updates interest and deadlines. The failure of a connection in this step may touch other
-    /// connections.
+    /// Sends all output, and updates poller interests and deadlines. The failure of a connection in this step may touch
+    /// other connections.
     pub(super) fn settle(&mut self) {
         let (mut clients, mut upstreams) = (0, 0);
         loop {
@@ -59,8 +60,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Sends a client's output, and updates its interest and deadline. Returns `false`, without the update, if the
-    /// update depends on the output of the server's connection.
+    /// Sends a client's output, and updates its poller interest and deadline. Returns `false`, without the update, if
+    /// the update depends on the output of the server's connection.
     fn settle_client(&mut self, id: ClientId) -> bool {
         // A touched connection may have been closed.
         let Some(client) = self.clients.get_mut(id) else { return true };
@@ -94,7 +95,7 @@ impl<N: Net> Worker<N> {
         true
     }
 
-    /// Updates interest and deadline of a client whose server's connection has sent its output.
+    /// Updates the poller interest and deadline of a client whose server's connection has sent its output.
     fn settle_dependent(&mut self, id: ClientId) {
         // The end of the server's connection may have removed the client.
         let Some(client) = self.clients.get_mut(id) else { return };
@@ -143,7 +144,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Sends the output of a server's connection, and updates its interest and deadline.
+    /// Sends the output of a server's connection, and updates its poller interest and deadline.
     fn settle_upstream(&mut self, id: UpstreamId) {
         // A touched connection may have been closed.
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
@@ -182,7 +183,8 @@ impl<N: Net> Worker<N> {
     /// As [`Self::settle_upstream`], for a connection in a tunnel.
     fn settle_tunnelled(&mut self, id: UpstreamId, tunnel: TunnelId) {
         self.settle_tunnel(tunnel);
-        // The tunnel may have ended, or switched to another server. Its connections are then closed, or touched again.
+        // The tunnel may have ended, or changed to another server. This connection is then closed, and a new one is
+        // touched.
         let Some(tunnel) = self.tunnels.get(tunnel).filter(|tunnel| tunnel.upstream == id) else { return };
         let client = self.clients.get(tunnel.client);
         let blocked = client.is_some_and(|client| is_full(client.transport.pending(), None));
@@ -216,11 +218,10 @@ enum Watched {
         moved: bool,
         read: bool,
     },
-    /// epoll_ctl(2) failed.
     Failed(io::Error),
 }
 
-/// Updates interest and deadline of a client with this tunnel.
+/// Updates the poller interest and the deadline of a client. `tunnel`: the client's tunnel, if it has one.
 #[inline]
 fn watch_client<N: Net>(
     id: ClientId,
@@ -240,7 +241,8 @@ fn watch_client<N: Net>(
     let read = client.wants_read(upward);
     let want = client.wait();
     let moved = std::mem::take(&mut client.moved);
-    // Before the connection is open, pending output is part of the handshake; an exchange applies its own limits.
+    // Here, the limits on slow readers do not apply to the output of an exchange or a tunnel, which have their own
+    // limits, or to that of a handshake.
     let has_output = match client.phase {
         Phase::Tunnel(_) | Phase::Exchange(_) => false,
         Phase::Streams => want == Some(Wait::Response) || client.body_deadlines.is_some(),

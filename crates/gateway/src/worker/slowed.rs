@@ -4,11 +4,9 @@
 use crate::keys::ClientId;
 use std::time::{Duration, Instant};
 
-/// Clients whose next frames wait.
 #[derive(Debug, Default)]
 pub(crate) struct Slowed {
     clients: Vec<ClientId>,
-    /// The time of the clients' next turn; `None` without clients.
     until: Option<Instant>,
 }
 

@@ -56,7 +56,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Opens the tunnel of a client, beginning with the bytes that it has sent so far.
+    /// Opens the tunnel of a client, and forwards the bytes that the client has sent so far.
     pub(super) fn open_tcp(&mut self, id: ClientId, to: TcpTo) {
         let Some(client) = self.clients.present(id) else { return };
         let entry = self.core.access.as_ref().map(|_| Entry::of_connection());
@@ -113,7 +113,7 @@ impl<N: Net> Worker<N> {
                     Some(idle) => self.drop_upstream(idle.id),
                     None => return Err(Reason::QueueFull),
                 },
-                // The server is not at fault.
+                // The server is not at fault, and a connection to another one would need a descriptor, too.
                 Err(Unavailable::NoDescriptors) => return Err(Reason::NoDescriptors),
                 Err(unavailable @ Unavailable::Failed(_)) => failed = Some((server, unavailable.into())),
             }
@@ -146,7 +146,7 @@ impl<N: Net> Worker<N> {
         let mut held = std::mem::take(upstream.transport.stage(&mut self.core.wire));
         let now = self.core.net.now();
         let mut connection = std::mem::replace(&mut **connection, TcpConnection::new(None, now, now));
-        // The next attempt may need its slot.
+        // The next attempt may need the slot of the failed connection.
         self.drop_upstream(lost);
         let reached = self.reach(client, service, &mut connection, Some((server, reason)));
         let Some(tunnel) = self.tunnels.present_mut(id) else { return Ok(()) };
@@ -158,7 +158,8 @@ impl<N: Net> Worker<N> {
         Ok(())
     }
 
-    /// A tunnel's connection to its server is established.
+    /// A tunnel's connection to its server is established: records the time and, once no handshake is left, a success
+    /// of the server.
     pub(super) fn tunnel_connected(&mut self, id: TunnelId, upstream: UpstreamId) {
         let Some(upstream) = self.upstreams.present(upstream) else { return };
         let (is_open, now) = (upstream.transport.is_open(), self.core.net.now());
@@ -193,7 +194,6 @@ impl<N: Net> Worker<N> {
         self.drop_client(id);
     }
 
-    /// A server's name in the logs; empty without one.
     pub(super) fn label_of(&self, server: Option<ServerId>) -> String {
         let server = server.and_then(|server| self.servers.get(server));
         server.map(|server| server.config.label().into_owned()).unwrap_or_default()

@@ -131,7 +131,6 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// The nearest limit on a response whose exchange is over.
 pub(super) fn last_limit_of(
     deadlines: &mut Option<Box<BodyDeadlines>>,
     now: Instant,

@@ -11,7 +11,7 @@ use crate::upstream::{Counted, PickContext, Use};
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
-    /// Opens a tunnel for a new client connection. With the floor target, every connection is a tunnel.
+    /// Opens a tunnel for a new client connection to a listener with [`Role::Tunnel`](crate::config::Role::Tunnel).
     pub(super) fn open_floor_tunnel(&mut self, id: ClientId) {
         match self.core.plan.services.first().copied() {
             Some(service) => self.open_tunnel(id, service),
@@ -19,7 +19,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Opens a tunnel to a server of a service, beginning with the bytes that the client has sent so far.
+    /// Opens a tunnel to a server of a service, and forwards the bytes that the client has sent so far.
     pub(super) fn open_tunnel(&mut self, id: ClientId, service: ServiceId) {
         let client = self.clients.get(id).and_then(|client| client.client_address).map(|origin| origin.ip());
         let chosen = self.choose(service, PickContext::of_client(client));
@@ -34,7 +34,7 @@ impl<N: Net> Worker<N> {
         self.join(Tunnel { client: id, upstream, service, idle, origin: Origin::Passed });
     }
 
-    /// Joins the connections of a new tunnel, beginning with the bytes that the client has sent so far.
+    /// Joins the connections of a new tunnel, and forwards the bytes that the client has sent so far.
     pub(super) fn join(&mut self, tunnel: Tunnel) {
         let (id, upstream) = tunnel.ends();
         let tunnel = self.tunnels.insert(tunnel);
@@ -185,7 +185,7 @@ impl<N: Net> Worker<N> {
         {
             self.record_failure(tunnel.service, server, failure, Counted::No);
         }
-        // The last attempt to reach a server may have failed immediately.
+        // The tunnel has no connection to a server if the last attempt to dial failed immediately.
         if let Some(upstream) = self.upstreams.get(tunnel.upstream) {
             upstream.transport.reset();
             self.drop_upstream(tunnel.upstream);
@@ -193,7 +193,7 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.present_mut(tunnel.client) else { return };
         client.phase = Phase::Closing;
         if matches!(reason, Reason::ClientTls(_)) {
-            // The alert must not be lost to a reset.
+            // A reset would destroy the TLS alert before the client can read it.
             return self.close(tunnel.client);
         }
         client.transport.reset();

@@ -21,7 +21,6 @@ pub(super) fn request(service: &str) -> Vec<u8> {
     [&[UNCOMPRESSED], &length[..], &message].concat()
 }
 
-/// The received part of a response.
 #[derive(Debug, Default)]
 pub(super) struct Response {
     body: Vec<u8>,
@@ -31,7 +30,8 @@ pub(super) struct Response {
 pub(super) type Verdict = Result<(), String>;
 
 impl Response {
-    /// Takes the final head. `end`: the head also contains the trailers' fields.
+    /// Checks the final head, and returns a verdict if one is already certain. `end`: the head also contains the fields
+    /// of the trailers.
     pub(super) fn head(&self, head: &Head, end: bool) -> Option<Verdict> {
         if head.status != 200 {
             return Some(Err(format!("HTTP status {}", head.status)));
@@ -47,7 +47,7 @@ impl Response {
         }
     }
 
-    /// Takes a part of the body.
+    /// Stores a part of the body. Returns a verdict if the body is too long, or (`end`) ends without trailers.
     pub(super) fn data(&mut self, data: &[u8], end: bool) -> Option<Verdict> {
         if self.body.len() + data.len() > MOST_BYTES {
             return Some(Err(format!("a response of more than {MOST_BYTES} bytes")));
@@ -56,7 +56,7 @@ impl Response {
         end.then(|| Err(NO_STATUS.to_owned()))
     }
 
-    /// Takes the trailers, and decides.
+    /// Decides by the trailers and the message.
     pub(super) fn trailers(&self, head: &Head) -> Verdict {
         let value = field(head, "grpc-status").ok_or(NO_STATUS)?;
         match std::str::from_utf8(value).ok().and_then(|value| value.parse::<u32>().ok()) {
@@ -83,7 +83,7 @@ impl From<Verdict> for Outcome {
     }
 }
 
-/// The only message of a body.
+/// The only message of a body. Errors: the body has no message, more than one, or one that is compressed or truncated.
 fn message(body: &[u8]) -> Result<&[u8], &'static str> {
     let Some((prefix, message)) = body.split_first_chunk::<5>() else {
         return Err(if body.is_empty() { "no response message" } else { "a truncated response message" });
@@ -122,7 +122,7 @@ fn serving_status(mut message: &[u8]) -> Option<u64> {
     Some(status)
 }
 
-/// Takes a variable-length integer of at most 64 bits.
+/// Takes a variable-length integer; `None` if it is incomplete or exceeds 64 bits.
 fn varint(message: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
@@ -162,10 +162,9 @@ fn printable(value: &[u8]) -> String {
 
 /// The tag of `service` in HealthCheckRequest: field 1, with a length.
 const SERVICE: u8 = 1 << 3 | LENGTH as u8;
-/// `status` in HealthCheckResponse.
+/// The number of the field `status` in HealthCheckResponse.
 const STATUS_FIELD: u64 = 1;
 const SERVING: u64 = 1;
-/// The values of `status`, by number.
 const STATUSES: [&str; 4] = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"];
 
 /// Wire types of protobuf.

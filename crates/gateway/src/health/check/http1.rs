@@ -5,12 +5,10 @@ use crate::config::document::Health;
 use weir_http1::{Limits, Parse, ResponseHead, Rules};
 use weir_transport::{Fault, Transport, Wire};
 
-/// One request.
+/// A GET request and the received part of its response.
 #[derive(Debug)]
 pub(super) struct Get {
-    /// The received bytes.
     pub input: Vec<u8>,
-    /// The request, until it is sent.
     out: Vec<u8>,
 }
 

@@ -5,7 +5,6 @@ use crate::config::document::Health;
 use weir_http2::{Closed, Config, Connection, ConnectionError, Event, Head, Part, Role, Scheme, StreamNo};
 use weir_transport::{Fault, Transport, Wire};
 
-/// One request, the only one on its connection.
 #[derive(Debug)]
 pub(super) struct Request {
     /// The received bytes that are not processed yet.
@@ -21,7 +20,6 @@ pub(super) struct Request {
 /// The part of the response that decides the check.
 #[derive(Debug)]
 enum Awaits {
-    /// The status of the final head.
     Head,
     /// A gRPC status and a message.
     Grpc(grpc::Response),
@@ -136,7 +134,6 @@ impl Request {
     }
 }
 
-/// The parts of a request.
 #[derive(Clone, Copy)]
 struct Message<'a> {
     scheme: Scheme,

@@ -17,7 +17,6 @@ use weir_reactor::{Key, Net as _, Reactor, Ready};
 use weir_tls::{Connector, TlsError};
 use weir_transport::{Fault, Transport, Wire};
 
-/// The health check of one server.
 #[derive(Debug)]
 pub(super) struct Check {
     pub service: String,
@@ -49,13 +48,12 @@ enum State {
 /// The step after the connection and the handshake.
 #[derive(Debug)]
 enum Probe {
-    /// No further step.
+    /// None: the server passes once the connection is open.
     Connection,
     Http1(http1::Get),
     Http2(Box<http2::Request>),
 }
 
-/// The result of a check.
 #[derive(Debug)]
 pub(super) enum Outcome {
     Passed,
@@ -100,7 +98,7 @@ impl Check {
         self.service == service.name && self.server == *server && service.has_tls_of(self.tls.as_ref())
     }
 
-    /// Whether the check uses these settings.
+    /// Whether the check uses these settings, so that another configuration need not restart it.
     pub(super) fn has_settings(&self, service: &config::Service, health: &Health) -> bool {
         self.health == *health && self.accept == service.accept
     }
@@ -111,7 +109,6 @@ impl Check {
         Self { health, accept, state: State::Waiting { until: at }, streak: 0, ..self }
     }
 
-    /// Whether the server counts as up.
     pub(super) fn is_up(&self) -> bool {
         self.is_up
     }
@@ -123,7 +120,7 @@ impl Check {
         }
     }
 
-    /// Handles the deadline: starts a check, or ends one that has timed out.
+    /// Handles the deadline: starts a check, or ends one that has timed out. Returns the outcome of a check that ends.
     pub(super) fn time(&mut self, reactor: &mut Reactor, now: Instant) -> Option<Outcome> {
         if let State::Running { .. } = self.state {
             return Some(Outcome::Failed(format!("no response within {:?}", self.health.timeout)));
@@ -168,7 +165,7 @@ impl Check {
         })
     }
 
-    /// Handles a poller event for the connection.
+    /// Handles a poller event for the connection. Returns the outcome, once it is known.
     pub(super) fn ready(&mut self, ready: Ready, wire: &mut Wire) -> Option<Outcome> {
         match self.step(ready, wire) {
             Ok(outcome) => outcome,

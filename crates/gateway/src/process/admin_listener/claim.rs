@@ -47,7 +47,8 @@ impl AsFd for Claims {
 impl Claim {
     /// Reports to the waiting process that the address is free.
     pub(crate) fn grant(self) {
-        // The write fails if the process no longer waits. Then its bind shows whether the address is free.
+        // The write fails if the process no longer waits. Its own attempt to bind then shows it whether the address is
+        // free.
         let _ = (&self.0).write_all(&GRANTED);
     }
 }

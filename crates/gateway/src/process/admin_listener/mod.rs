@@ -39,13 +39,11 @@ enum Phase {
     Closed,
 }
 
-/// The next event for the accepting thread.
 #[derive(Debug)]
 pub(crate) enum Next {
     Client(OwnedFd),
     /// The process is draining, and another one waits for the address: close the socket, then grant the claim.
     Claimed(Claim),
-    /// The listener is closed.
     Closed,
 }
 
@@ -53,12 +51,12 @@ pub(crate) enum Next {
 struct Counts {
     /// The number of connections without their first response, and of later requests in progress, except upgrades.
     owed: usize,
-    /// The number of requests in progress.
     responding: usize,
 }
 
 impl AdminListener {
-    /// A listener without a thread, which [`super::start`] adds. Errors: the process is out of descriptors.
+    /// A listener without a thread, which [`admin::start`](crate::admin::start) adds. Errors: the process is out of
+    /// descriptors.
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
             thread: Mutex::default(),
@@ -97,12 +95,10 @@ impl AdminListener {
         );
     }
 
-    /// Records the thread that accepts connections.
     pub(crate) fn opened_by(&self, thread: JoinHandle<()>) {
         *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
     }
 
-    /// Whether no more connections are admitted.
     pub(crate) fn is_closed(&self) -> bool {
         self.phase() == Phase::Closed
     }
@@ -172,12 +168,11 @@ impl Counted {
         Self { listener: Arc::clone(listener), of }
     }
 
-    /// A connection or a request that waits for a response.
+    /// Counts a connection or a request that waits for a response.
     pub(crate) fn owed(listener: &Arc<AdminListener>) -> Self {
         Self::new(listener, |counts| &mut counts.owed)
     }
 
-    /// A request in progress.
     pub(crate) fn responding(listener: &Arc<AdminListener>) -> Self {
         Self::new(listener, |counts| &mut counts.responding)
     }

@@ -19,9 +19,8 @@ pub(crate) struct Kept {
     pub joins: bool,
     pub name: String,
     pub place: String,
-    /// The name under which systemd passed the socket.
+    /// The name under which systemd passed the socket; `None` for a socket from another source.
     pub systemd: Option<String>,
-    /// Permissions of a Unix socket.
     pub mode: u32,
 }
 

@@ -3,16 +3,13 @@
 use super::Label;
 use weir_transport::Address;
 
-/// An address of the configuration.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     /// Whether this is the admin address, not a listener's.
     pub admin: bool,
-    /// The listener's name.
     pub name: String,
-    /// The address as written, without a scheme.
+    /// The address as written in the configuration, without a scheme.
     pub place: String,
-    /// The resolved address.
     pub address: Address,
 }
 
@@ -33,7 +30,8 @@ pub(crate) struct Matched<C> {
 pub(crate) fn matched<C: Candidate>(wanted: &[Wanted], given: Vec<C>) -> Matched<C> {
     let mut taken: Vec<Vec<C>> = wanted.iter().map(|_| Vec::new()).collect();
     let mut left: Vec<(usize, C)> = given.into_iter().enumerate().collect();
-    // The closest matches first: several listeners may have port 0, and an address may have moved to another listener.
+    // Try the closest matches first: several listeners may have port 0, and an address may have moved to another
+    // listener.
     for fits in [is_same, has_same_place, has_same_address, has_same_name] {
         for (wanted, taken) in wanted.iter().zip(&mut taken).filter(|(_, taken)| taken.is_empty()) {
             let first = left.iter().find(|(_, given)| fits(wanted, given));

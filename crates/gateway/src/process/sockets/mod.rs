@@ -25,16 +25,12 @@ use weir_transport::{Address, Endpoint, Place};
 /// The sockets of each worker, with the IDs of their listeners.
 pub(crate) type Shares = Vec<Vec<(ListenerId, Listener)>>;
 
-/// All sockets.
 #[derive(Debug)]
 pub(crate) struct Sockets {
-    /// The addresses of the listeners, in order.
     pub places: Vec<Place>,
     /// The sockets of each worker. Each socket has at least one worker.
     pub shares: Shares,
-    /// The sockets of the admin addresses.
     pub admin: Vec<(Rights, Listener)>,
-    /// A handle on each socket.
     pub kept: Vec<Kept>,
     /// The numbers of inherited sockets without an address in the configuration. This process closes them.
     pub left: Vec<usize>,
@@ -151,20 +147,22 @@ fn found(
         };
     };
     if let (true, Some(at)) = (first.is_in_group(), first.address().tcp()) {
-        // A process that may no longer bind the port, such as one below 1024 without root, shares the inherited sockets.
+        // A process that may no longer bind the port, such as one below 1024 without root, shares the sockets that it
+        // inherited.
         there.extend((there.len()..workers).map_while(|_| Listener::join(at).ok()));
     }
     Ok(there)
 }
 
-/// Binds an address, and retries until `by`, since the address's last owner may still hold it: a child of another
-/// process until its exec, or workers until they have accepted the connections in the queue.
+/// Binds an address, and retries until `by`: a child of another process may still hold the address until its exec, or
+/// workers until they have accepted the connections in its queue.
 fn bind_until(
     by: Instant,
     bind: impl Fn() -> Result<Vec<Listener>, BindError>,
 ) -> Result<Vec<Listener>, BindError> {
     loop {
-        // The last attempt begins after `by`, since an attempt that also searches for the owner may outlast the owner.
+        // A failed attempt also searches for the owner, which may take longer than the owner keeps the address. So make
+        // one more attempt after `by`.
         let is_last = Instant::now() >= by;
         match bind() {
             Err(BindError::InUse { .. }) if !is_last => thread::sleep(SOON / 100),
@@ -188,7 +186,7 @@ fn spread(sockets: Vec<Listener>, workers: usize) -> io::Result<Vec<(usize, List
     (0..workers).map(|worker| Ok((worker, sockets[worker % count].share()?))).collect()
 }
 
-/// The address with the port that the system chose.
+/// A listener's place, with the port that the system chose for port 0.
 fn in_fact(place: &Place, address: &Address) -> Place {
     match address.tcp() {
         Some(at) => place.at_port(at.port()),

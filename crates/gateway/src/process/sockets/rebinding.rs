@@ -25,12 +25,10 @@ pub(crate) struct Rebinder {
 #[derive(Clone, Debug)]
 struct InUse {
     id: ListenerId,
-    /// The listener's key in the document.
     key: String,
     name: String,
     /// The address in the configuration, without a scheme.
     place: String,
-    /// The address with scheme and port.
     url: Place,
     mode: u32,
     label: Label,
@@ -53,7 +51,6 @@ pub(crate) struct Rebinding {
     change: Rebound,
 }
 
-/// A change of the permissions of a Unix socket's file.
 #[derive(Debug)]
 struct Permissions {
     id: ListenerId,
@@ -62,14 +59,10 @@ struct Permissions {
     now: u32,
 }
 
-/// A change of addresses.
 #[derive(Debug, Default)]
 pub(crate) struct Rebound {
-    /// The new sockets of each worker.
     pub shares: Shares,
-    /// The places of new addresses.
     pub opened: Vec<Place>,
-    /// The places of removed addresses.
     pub closed: Vec<Place>,
     /// The number of descriptors for new sockets.
     pub more: usize,
@@ -105,7 +98,7 @@ impl Rebinder {
         }
         let Matched { taken, left } = matched(&wanted, self.in_use.clone());
         let gone: Vec<_> = left.into_iter().map(|(_, in_use)| in_use).collect();
-        // systemd keeps such a socket open, so clients would stay in its queue.
+        // systemd keeps a socket open that it has passed, so clients would stay in its queue.
         if let Some(lent) = gone.iter().find(|in_use| in_use.hold == Hold::Lent) {
             findings.fault(without_place(lent, &wanted));
             return Err(findings);
@@ -126,7 +119,6 @@ impl Rebinder {
         if findings.faults().next().is_some() { Err(findings) } else { Ok(rebinding) }
     }
 
-    /// Binds the address of a new listener.
     fn add(&self, site: &Site, wanted: &Wanted, rebinding: &mut Rebinding) -> Result<(), Fault> {
         let fault = |error: &dyn Display| Fault { key: site.key.clone(), message: error.to_string() };
         let sockets = self.bind(site, &wanted.address).map_err(|error| fault(&error))?;
@@ -225,7 +217,7 @@ impl Rebinding {
     fn restore_modes(&self, kept: &[Kept]) {
         for Permissions { id, before, .. } in &self.modes {
             for kept in kept.iter().filter(|kept| kept.site == Some(*id)) {
-                // Restores the permissions. An error has the same cause as the failed change: the file is missing.
+                // An error here has the same cause as the failed change: the file of the socket is missing.
                 let _ = kept.listener.claim_file(*before);
             }
         }
@@ -255,7 +247,7 @@ impl InUse {
         }
     }
 
-    /// Updates a handle on one of its sockets with the facts that an upgrade passes on.
+    /// Updates `kept`, a handle on a socket of this address, with the facts that an upgrade passes on.
     fn describe(&self, kept: &mut Kept) {
         (kept.name, kept.place, kept.mode) = (self.name.clone(), self.place.clone(), self.mode);
     }

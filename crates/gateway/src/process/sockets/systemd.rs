@@ -11,7 +11,7 @@ use weir_reactor::listener::Hold;
 pub(crate) fn sockets() -> Result<Vec<Given>, String> {
     let names = env::var("LISTEN_FDNAMES").unwrap_or_default();
     let mut names = names.split(':');
-    // Empty without LISTEN_FDS, or if LISTEN_PID names another process.
+    // The list is empty without LISTEN_FDS, or if LISTEN_PID names another process.
     let mut all = ListenFd::from_env();
     let mut sockets = Vec::new();
     for index in 0..all.len() {

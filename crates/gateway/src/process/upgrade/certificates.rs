@@ -7,7 +7,8 @@ use std::io;
 use std::sync::Arc;
 use weir_tls::Certificate;
 
-/// Sends a certificate. Errors: as for the channel, or the certificate was not set at run time.
+/// Sends a certificate. Errors: as for the channel, the certificate was not set at run time, or its key is not
+/// available.
 pub(super) fn send(channel: &Channel, name: &str, served: &ServedCertificate) -> io::Result<()> {
     let CertificateFrom::Admin { replaces } = served.from else {
         return Err(io::Error::other(format!("certificate `{name}`: the file has it")));

@@ -17,7 +17,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 use weir_tls::{TICKET_SECRET_LEN, Zeroizing};
 
-/// One side of the channel.
 #[derive(Debug)]
 pub(crate) struct Channel {
     socket: OwnedFd,
@@ -64,7 +63,6 @@ impl Channel {
         Ok(Self::new(ours))
     }
 
-    /// Sets a deadline for every wait for the other side.
     pub(super) fn until(self, until: Instant) -> Self {
         Self { until: Some(until), ..self }
     }
@@ -160,8 +158,8 @@ impl Channel {
         Ok(())
     }
 
-    /// Waits for `length` bytes from [`Channel::send_bytes`]. Dropping them overwrites them with zeros. Errors: as recv(2), the other
-    /// side has closed, or a packet has another length.
+    /// Waits for `length` bytes from [`Channel::send_bytes`]. Dropping the bytes overwrites them with zeros. Errors: as
+    /// recv(2), the other side has closed, or a packet has another length.
     pub(super) fn receive_bytes(&self, length: usize) -> io::Result<Zeroizing<Vec<u8>>> {
         let mut bytes = Zeroizing::new(vec![0; length]);
         for part in bytes.chunks_mut(PACKET) {

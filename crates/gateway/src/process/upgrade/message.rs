@@ -13,7 +13,6 @@ pub(super) const VARIABLE: &str = "WEIR_UPGRADE";
 /// program could misread.
 pub(super) const VERSION: &str = "4";
 
-/// Messages from the old process.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum FromOld {
@@ -31,7 +30,6 @@ pub(super) enum FromOld {
     Go,
 }
 
-/// Messages from the new process.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum FromNew {
@@ -45,13 +43,11 @@ pub(super) enum FromNew {
     Failed { why: String },
 }
 
-/// The description of a listening socket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Handed {
     /// Whether this is the socket of an admin address, not of a listener.
     pub admin: bool,
-    /// The listener's name.
     pub name: String,
     /// The address in the configuration, without a scheme.
     pub place: String,
@@ -68,7 +64,6 @@ pub(super) struct HandedCertificate {
     pub name: String,
     /// The fingerprint of the files that the certificate replaces.
     pub replaces: u64,
-    /// The number of bytes that follow.
     pub length: usize,
 }
 

@@ -27,7 +27,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use weir_reactor::mailbox::Sender;
 
-/// The result of an upgrade.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "result", rename_all = "snake_case")]
 pub(crate) enum Outcome {
@@ -63,7 +62,6 @@ enum Phase {
     },
 }
 
-/// A process that may replace this one.
 #[derive(Debug)]
 struct Candidate {
     line: Arc<Line>,
@@ -72,8 +70,8 @@ struct Candidate {
 }
 
 impl Upgrades {
-    /// `sockets`: all listening sockets of this process; `before`: the upgrades so far, including the one that started
-    /// this process.
+    /// The state of a process with these listening sockets. `before`: the upgrades so far, including the one that
+    /// started this process.
     pub(crate) fn new(
         sockets: Vec<Kept>,
         workers: Vec<Sender<Control>>,
@@ -99,7 +97,6 @@ impl Upgrades {
         (self.taken, self.refused.load(Ordering::Relaxed))
     }
 
-    /// The process that has replaced this one.
     pub(crate) fn successor(&self) -> Option<u32> {
         match *self.lock() {
             Phase::HandedOver { pid, .. } => Some(pid),
@@ -168,7 +165,7 @@ impl Upgrades {
     pub(crate) fn begin(&self) -> Result<(), String> {
         let mut phase = self.lock();
         let result = match &mut *phase {
-            // A container ends with its process 1.
+            // A container ends with its process 1, which would exit after the upgrade.
             Phase::Serving(_) if std::process::id() == 1 => {
                 Err("this is process 1, and its end would end the container: start a new container instead"
                     .to_owned())
@@ -188,7 +185,7 @@ impl Upgrades {
         result
     }
 
-    /// Performs an upgrade that has begun, and waits until the new process serves, at most for `limit`. The new process
+    /// Performs an upgrade that has begun, and waits for at most `limit` until the new process serves. The new process
     /// gets the state of `snapshot` that was set at run time.
     pub(crate) fn run(&self, limit: Duration, snapshot: &Snapshot) -> Outcome {
         self.supervisor.status("upgrading");
@@ -215,7 +212,7 @@ impl Upgrades {
         if let Phase::Upgrading(_, Some(candidate)) = &*phase {
             let line = Arc::clone(&candidate.line);
             if self.conclude(&mut phase).is_err() {
-                // The new process has accepted nothing.
+                // The new process has accepted nothing, so killing it loses no connection.
                 line.kill();
             }
         }
@@ -284,8 +281,8 @@ impl Upgrades {
         let Phase::HandedOver { taken, .. } = &*phase else { return Err(stopping()) };
         let taken = Arc::clone(taken);
         drop(phase);
-        // Done before the workers drain: the last responses of the admin address need the workers, and workers without
-        // connections exit immediately.
+        // The admin listeners close before the workers drain: the last responses of the admin address need the workers,
+        // and workers without connections exit immediately.
         for listener in &self.admin_listeners {
             listener.clear();
         }
@@ -313,7 +310,7 @@ impl Upgrades {
         Ok(())
     }
 
-    /// Drains the workers.
+    /// Drains the workers, which leave the listeners in `taken` to the new process immediately.
     fn drain(&self, taken: &Arc<[ListenerId]>) {
         for worker in &self.workers {
             worker.send(Control::HandOver(Arc::clone(taken)));

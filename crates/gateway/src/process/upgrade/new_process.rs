@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use weir_tls::TICKET_SECRET_LEN;
 
-/// The new process.
+/// The new process of an upgrade, as its parent manages it.
 #[derive(Debug)]
 pub(super) struct NewProcess {
     child: Child,
@@ -34,7 +34,6 @@ pub(super) struct Line {
     id: u32,
 }
 
-/// Everything that the old process hands over.
 pub(super) struct Handover<'a> {
     pub sockets: Vec<(Handed, OwnedFd)>,
     pub endpoints: &'a EndpointLists,
@@ -44,7 +43,6 @@ pub(super) struct Handover<'a> {
     pub secret: Option<[u8; TICKET_SECRET_LEN]>,
 }
 
-/// The reason why the new process does not serve.
 #[derive(Debug)]
 pub(super) enum Failure {
     Said(String),
@@ -59,7 +57,7 @@ impl NewProcess {
         let (channel, theirs) = Channel::pair().map_err(wrong)?;
         let mut command = program.command();
         command.env(VARIABLE, VERSION).stdin(Stdio::from(theirs));
-        // The new process gets systemd's sockets through the channel.
+        // The new process gets systemd's sockets through the channel, not from the environment.
         for variable in ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"] {
             command.env_remove(variable);
         }
@@ -165,12 +163,12 @@ impl Line {
         }
     }
 
-    /// Closes the sending side.
+    /// Closes the sending side of the channel, so that [`OldProcess::be_heard`](super::OldProcess::be_heard) returns.
     pub(super) fn close(&self) {
         self.channel.close();
     }
 
-    /// Kills the process.
+    /// Kills the process, so that it cannot serve later.
     pub(super) fn kill(&self) {
         // An error means that the process has exited.
         let _ = pidfd_send_signal(&self.process, Signal::KILL);
@@ -213,7 +211,7 @@ impl From<FromNew> for Failure {
 }
 
 fn end(child: &mut Child) {
-    // It may have exited already.
+    // The process may have exited already.
     let _ = child.kill();
     let _ = child.wait();
 }

@@ -15,11 +15,9 @@ use std::time::{Duration, Instant};
 use weir_reactor::Listener;
 use weir_reactor::listener::Hold;
 
-/// The old process, which this process replaces.
 #[derive(Clone, Debug)]
 pub(crate) struct OldProcess(Arc<Channel>);
 
-/// Everything that the old process hands over.
 #[derive(Debug)]
 pub(crate) struct Received {
     pub sockets: Vec<Given>,
@@ -109,7 +107,8 @@ impl OldProcess {
         }
     }
 
-    /// Reports that this process is the service from now on. Errors: the old process continues, and this one must not accept.
+    /// Reports that this process is the service from now on. Errors: the old process continues, and this one must not
+    /// accept.
     pub(crate) fn serve(&self) -> io::Result<()> {
         self.0.send(&FromNew::Serving, &[]).map_err(gone)
     }
@@ -121,7 +120,6 @@ impl OldProcess {
         let _ = self.0.wait(Instant::now() + HEARING);
     }
 
-    /// Reports why this process gives up.
     pub(crate) fn fail(&self, why: &str) {
         // The old process may have given up, too.
         let _ = self.0.send(&FromNew::Failed { why: why.chars().take(WORDS).collect() }, &[]);
@@ -143,7 +141,7 @@ fn given(handed: Handed, descriptor: OwnedFd) -> io::Result<Given> {
     Ok(Given { listener, label: Label::Handed { admin, name, place } })
 }
 
-/// The old process usually receives the report immediately.
+/// The timeout of [`OldProcess::be_heard`]. The old process usually receives the report immediately.
 const HEARING: Duration = Duration::from_secs(5);
 
 /// The maximum length of an error, in characters.

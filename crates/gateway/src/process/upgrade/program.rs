@@ -26,7 +26,6 @@ impl Program {
         &self.path
     }
 
-    /// A command with the arguments of this process.
     pub(super) fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
         command.arg0(&self.name).args(env::args_os().skip(1));

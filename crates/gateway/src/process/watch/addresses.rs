@@ -29,7 +29,7 @@ pub(crate) struct NameWatch {
 }
 
 impl NameWatch {
-    /// Starts with the active snapshot. Errors: the thread cannot be started.
+    /// Starts to watch the names of the active snapshot. Errors: the thread cannot be started.
     pub(crate) fn start(active: Arc<ActiveConfig>, journal: Journal) -> io::Result<Self> {
         let mut watch = Self { active, journal, config_changed: None };
         watch.follow()?;
@@ -67,7 +67,6 @@ impl NameWatch {
     }
 }
 
-/// The names of a configuration's servers.
 fn names_of(snapshot: &Snapshot) -> BTreeSet<String> {
     let servers = snapshot.services.iter().flat_map(|service| &service.servers);
     servers.filter_map(|server| name_of(&server.place)).collect()
@@ -94,12 +93,10 @@ struct Keeper {
     config_changed: Arc<Notify>,
     schedule: Schedule,
     resolver: Resolver,
-    /// The names in the schedule.
     names: BTreeSet<String>,
     dns: Dns,
 }
 
-/// A name, and the result of its lookup.
 type Outcome = (String, Result<Found, String>);
 
 impl Keeper {
@@ -146,7 +143,7 @@ impl Keeper {
         self.names = names;
     }
 
-    /// Applies a lookup's outcome. If it failed, the last good address stays.
+    /// Applies a lookup's outcome. After a failed lookup, the last good address stays in use.
     fn apply(&mut self, (name, outcome): Outcome) {
         let now = Instant::now();
         match outcome {

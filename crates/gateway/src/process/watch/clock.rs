@@ -51,7 +51,6 @@ struct Reading {
     monotonic: Instant,
 }
 
-/// A step of the wall clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Forward(Duration),

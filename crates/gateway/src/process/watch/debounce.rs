@@ -8,12 +8,10 @@ pub(crate) struct Debounce<T> {
 }
 
 impl<T: Clone + PartialEq> Debounce<T> {
-    /// Starts with `found` in effect.
     pub(crate) fn new(found: T) -> Self {
         Self { last: found.clone(), in_effect: found }
     }
 
-    /// The content that the last check found.
     pub(crate) fn last(&self) -> &T {
         &self.last
     }

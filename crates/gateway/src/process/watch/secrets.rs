@@ -140,7 +140,6 @@ impl Watch {
     }
 }
 
-/// A message for the operator.
 #[derive(Debug)]
 enum Change<'a> {
     Taken { path: &'a Path, count: usize },

@@ -29,14 +29,13 @@ fn trailers(fields: &[(&str, &str)]) -> Head {
 fn verdict(body: &[u8], fields: &[(&str, &str)]) -> Verdict {
     let mut response = Response::default();
     assert_eq!(response.head(&head(200, &[("content-type", CONTENT_TYPE)]), false), None);
-    // In pieces of one byte.
+    // The body arrives in pieces of one byte.
     for byte in body {
         assert_eq!(response.data(&[*byte], false), None);
     }
     response.trailers(&trailers(fields))
 }
 
-/// A body of one message.
 fn body(message: &[u8]) -> Vec<u8> {
     [&[0], &(message.len() as u32).to_be_bytes()[..], message].concat()
 }

@@ -22,11 +22,9 @@ fn sites(listeners: &[(&str, &str)], mode: &str) -> Vec<Site> {
     compile(&config, &mut Findings::default()).unwrap().listeners
 }
 
-/// A process that listens, and its sockets.
 struct Process {
     rebinder: Rebinder,
     kept: Vec<Kept>,
-    /// The workers' sockets.
     shares: Shares,
 }
 
@@ -44,7 +42,6 @@ impl Process {
         Ok((sites.iter().map(|site| site.id.0).collect(), rebound.map_err(|fault| fault.to_string())?))
     }
 
-    /// The bound address of the listener with this name.
     fn address_of(&self, name: &str) -> SocketAddr {
         let mut kept = self.kept.iter().filter(|kept| kept.name == name);
         kept.next().unwrap().listener.address().tcp().unwrap()
@@ -69,7 +66,7 @@ fn an_address_that_stays_keeps_its_sockets_and_its_number() {
     let [a, b] = ["127.0.0.1:0", "127.0.0.2:0"];
     let mut process = Process::new(&sites(&[("x", a), ("y", b)], ""), Vec::new());
     let at = ["x", "y"].map(|name| process.address_of(name));
-    // The same; swapped names; another name; another notation.
+    // The cases: the same listeners, swapped names, another name, another notation of an address.
     let exact = at[0].to_string();
     for (listeners, expected, names) in [
         ([("x", a), ("y", b)], [0, 1], ["x", "y"]),
@@ -99,7 +96,7 @@ fn numbers_are_used_once() {
         let place = format!("http://{}", process.address_of("y"));
         assert_eq!(rebound.opened.iter().map(ToString::to_string).collect::<Vec<_>>(), [&*place]);
         assert!(rebound.shares.iter().all(|own| own.len() == 1), "one for each worker");
-        // A handle and a worker's socket, for each of two sockets.
+        // Each of the two sockets takes a handle and a worker's socket.
         assert_eq!((rebound.more, rebound.fewer), (4, 0));
         TcpStream::connect(process.address_of("y")).unwrap();
         let (numbers, rebound) = process.change(sites(&listeners[..1], "")).unwrap();
@@ -163,7 +160,7 @@ fn a_socket_of_systemd_stays_and_cannot_be_left() {
     let listener = Listener::inherit(theirs.try_clone().unwrap().into(), Hold::Lent).unwrap();
     let given = Given { listener, label: Label::Named("web".to_owned()) };
     let mut process = Process::new(&sites(&[("web", "127.0.0.9:80")], ""), vec![given]);
-    // Found by its name, as at startup, and by its address.
+    // The socket is found by its name, as at startup, and by its address.
     for listeners in [[("web", "127.0.0.8:80")], [("other", &*at)]] {
         let (numbers, rebound) = process.change(sites(&listeners, "")).unwrap();
         assert_eq!(numbers, [0]);
