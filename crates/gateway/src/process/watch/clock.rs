@@ -54,7 +54,7 @@ struct Reading {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Forward(Duration),
-    ResponseEdits(Duration),
+    Back(Duration),
 }
 
 /// The smallest step to report; smaller ones have no visible effect.
@@ -71,9 +71,9 @@ impl Step {
         let expected = before.wall + now.monotonic.saturating_duration_since(before.monotonic);
         let step = match now.wall.duration_since(expected) {
             Ok(step) => Self::Forward(step),
-            Err(error) => Self::ResponseEdits(error.duration()),
+            Err(error) => Self::Back(error.duration()),
         };
-        let (Self::Forward(by) | Self::ResponseEdits(by)) = step;
+        let (Self::Forward(by) | Self::Back(by)) = step;
         (by >= LEAST).then_some(step)
     }
 }
@@ -82,7 +82,7 @@ impl std::fmt::Display for Step {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (by, direction) = match self {
             Self::Forward(by) => (by, "forward"),
-            Self::ResponseEdits(by) => (by, "back"),
+            Self::Back(by) => (by, "back"),
         };
         write!(
             f,
