@@ -1,9 +1,9 @@
 //! A client's connection.
 
+mod current_wait;
 mod frontend;
 mod objections;
 mod own_response;
-mod wait;
 
 pub(crate) use crate::config::{LEAST_BUFFER, MAX_PENDING};
 pub(crate) use frontend::{Frontend, Preface, TcpTo};

@@ -8,10 +8,12 @@ mod last_output;
 mod memory;
 mod output;
 mod priority;
+mod settings;
 mod stream;
 
 pub(crate) use deferred::DeferredRequest;
 pub(crate) use head::{adopt, adopt_response, trailer_lines};
+pub(crate) use settings::client_config;
 pub(crate) use stream::Stream;
 
 use crate::keys::ExchangeId;
@@ -19,11 +21,12 @@ use crate::limits::Kind;
 use crate::observe::Counters;
 use blocked::BlockedStreams;
 use last_output::LastOutput;
+use settings::server_config;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weir_http1::Limits;
-use weir_http2::{Config, Connection, ErrorCode, Role, Settings, StreamNo};
+use weir_http2::{Config, Connection, ErrorCode, Role, StreamNo};
 
 /// The protocol state of a connection, and its streams.
 #[derive(Debug)]
@@ -70,12 +73,7 @@ impl H2 {
 
     /// A connection to a server of a service with these limits, for at most `streams` requests at a time.
     pub(crate) fn to_server(limits: &Limits, streams: u32) -> Self {
-        let mut config = config(limits);
-        config.settings.max_concurrent_streams = Some(streams);
-        // Servers may stream events of one byte each, and one bad resource must not end the other streams.
-        config.budgets.empty_data = 100_000;
-        config.budgets.provoked_resets = 100_000;
-        Self::new(Role::Client, config.into())
+        Self::new(Role::Client, server_config(limits, streams).into())
     }
 
     fn new(role: Role, config: Arc<Config>) -> Self {
@@ -322,27 +320,6 @@ impl H2 {
         }
         stream
     }
-}
-
-/// The settings and limits of client connections to a listener with these limits. `priorities`: whether streams send in
-/// the order of their priorities.
-pub(crate) fn client_config(limits: &Limits, priorities: bool) -> Config {
-    let mut config = Config { priorities, ..config(limits) };
-    config.settings.enable_connect_protocol = true;
-    config
-}
-
-/// The settings and limits of a connection whose heads have these limits.
-fn config(limits: &Limits) -> Config {
-    // HTTP/2 counts 32 extra bytes for each field, and the pseudo-fields.
-    let fields = limits.fields.saturating_add(4);
-    let head_bytes = limits.head_bytes.saturating_add(fields.saturating_mul(32));
-    let usual = Config::default();
-    let settings = Settings { max_header_list_size: u32::try_from(head_bytes).ok(), ..usual.settings };
-    let heads = weir_http2::Limits { head_bytes, fields };
-    // The decoder continues up to this size, so that a client with too large a head gets 431.
-    let block_bytes = limits.head_bytes.saturating_mul(4);
-    Config { settings, limits: heads, block_bytes, ..usual }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
-//! The ejection of a server: the failures that lead to it, its periods, and the slow return after each.
+//! The ejection of a server: the failures that lead to it, and its periods. `slow_return.rs` has the share after it.
 
+use super::slow_return::growing_share;
 use crate::config::document::Eject;
 use std::time::{Duration, Instant};
 
@@ -130,18 +131,13 @@ impl Ejection {
         }
     }
 
-    /// The server's share of the requests: `full`, unless the server is in a slow return (*slow start* in nginx,
-    /// HAProxy and Envoy). During a slow return, the share grows from a tenth of `full` to `full` over `slow_return`.
+    /// The server's share of the requests: `full`, unless the server is in a slow return.
     pub(crate) fn share(&mut self, full: u64, now: Instant, slow_return: Duration) -> u64 {
         let EjectionState::Returning { since } = self.state else { return full };
-        let gone = now.saturating_duration_since(since);
-        if gone >= slow_return {
+        growing_share(full, now.saturating_duration_since(since), slow_return).unwrap_or_else(|| {
             self.state = EjectionState::Good;
-            return full;
-        }
-        let tenth = full / 10;
-        let grown = (full - tenth) as u128 * gone.as_micros() / slow_return.as_micros().max(1);
-        tenth + grown as u64
+            full
+        })
     }
 }
 

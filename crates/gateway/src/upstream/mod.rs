@@ -2,13 +2,14 @@
 
 mod balance;
 mod connection_life;
+mod current_wait;
 mod ejection;
 mod pick_context;
 mod pool;
 mod retry_budget;
 mod server;
 mod service;
-mod wait;
+mod slow_return;
 
 pub(crate) use crate::hash::{hash_of, mix};
 pub(crate) use crate::limits::{Slot, Slots};

@@ -1,0 +1,35 @@
+//! The SETTINGS that the gateway sends, and the limits and budgets of a connection.
+
+use weir_http1::Limits;
+use weir_http2::{Config, Settings};
+
+/// For client connections to a listener with these limits. `priorities`: whether streams send in the order of their
+/// priorities.
+pub(crate) fn client_config(limits: &Limits, priorities: bool) -> Config {
+    let mut config = Config { priorities, ..config(limits) };
+    config.settings.enable_connect_protocol = true;
+    config
+}
+
+/// For connections to servers of a service with these limits, which carry at most `streams` requests at a time.
+pub(super) fn server_config(limits: &Limits, streams: u32) -> Config {
+    let mut config = config(limits);
+    config.settings.max_concurrent_streams = Some(streams);
+    // Servers may stream events of one byte each, and one bad resource must not end the other streams.
+    config.budgets.empty_data = 100_000;
+    config.budgets.provoked_resets = 100_000;
+    config
+}
+
+/// For connections whose heads have these limits.
+fn config(limits: &Limits) -> Config {
+    // HTTP/2 counts 32 extra bytes for each field, and the pseudo-fields.
+    let fields = limits.fields.saturating_add(4);
+    let head_bytes = limits.head_bytes.saturating_add(fields.saturating_mul(32));
+    let usual = Config::default();
+    let settings = Settings { max_header_list_size: u32::try_from(head_bytes).ok(), ..usual.settings };
+    let heads = weir_http2::Limits { head_bytes, fields };
+    // The decoder continues up to this size, so that a client with too large a head gets 431.
+    let block_bytes = limits.head_bytes.saturating_mul(4);
+    Config { settings, limits: heads, block_bytes, ..usual }
+}
