@@ -1,4 +1,4 @@
-//! Replays the fuzzer's committed corpus, and parts of it.
+//! Checks the fuzzer's committed configurations, whole and cut off.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,13 +19,13 @@ fn corpus() -> Vec<(PathBuf, Vec<u8>)> {
 fn configurations() {
     for (path, input) in corpus() {
         println!("{}", path.display());
-        // Their names begin with what they are.
+        // The names of invalid configurations begin with `bad-`.
         let is_taken = path.file_name().is_some_and(|name| !name.to_string_lossy().starts_with("bad-"));
         assert_eq!(invariants::configuration(&input), is_taken);
     }
 }
 
-/// Each configuration without what comes after any byte.
+/// A configuration that ends too early, at any byte, violates no invariant.
 #[test]
 fn configurations_cut_off() {
     for (path, input) in corpus() {

@@ -1,5 +1,5 @@
-//! The layers of the gateway: which of its modules may use which. The table has every use outside of tests; a new one needs a
-//! reason and an entry here.
+//! The layers of the gateway: which of its modules may use which others. The table lists every use outside of tests.
+//! Before you add one, make sure that the dependency is needed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,12 +25,12 @@ const MAY_USE: [(&str, &[&str]); 16] = [
     ("observe", &["config", "grpc", "limits", "log_fields", "mirror", "reason", "text", "variables"]),
     ("health", &["config", "grpc", "limits", "observe"]),
     ("admin", &["config", "heads::own", "observe", "process", "worker"]),
-    // Of `admin`, the start of its threads alone.
+    // `process` uses only the function of `admin` that starts its threads.
     ("process", &["admin", "config", "health", "limits", "observe", "resolve", "worker"]),
     ("harness", &["config", "health", "keys", "limits", "observe", "worker"]),
 ];
 
-/// Modules that are not in the table use none of these.
+/// Modules of the highest layer: modules without an entry in the table must use none of these.
 const ABOVE_THEM: [&str; 4] = ["admin", "harness", "process", "resolve"];
 
 #[test]
@@ -74,7 +74,7 @@ fn module_of(path: &Path) -> String {
     first.trim_end_matches(".rs").to_owned()
 }
 
-/// The paths behind `crate::`, without those in comments and tests.
+/// The paths after `crate::`, without those in comments and tests.
 fn used_by(text: &str) -> impl Iterator<Item = &str> {
     let (code, _) = text.split_once("#[cfg(test)]\nmod tests").unwrap_or((text, ""));
     let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));

@@ -1,21 +1,21 @@
-//! `deploy/prometheus` and `deploy/grafana`: queries name metrics, labels and values that exist, and the operators' document has
-//! each alert.
+//! Checks `deploy/prometheus` and `deploy/grafana`: queries use only metrics, labels and label values that exist, and
+//! docs/OPERATING.md describes each alert.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 const ALERTS: &str = include_str!("../../../deploy/prometheus/alerts.yaml");
 const DASHBOARD: &str = include_str!("../../../deploy/grafana/weir.json");
-/// Tests compare its table with the program's page.
+/// The source of the metrics' names: other tests compare its table with the metrics page.
 const METRICS: &str = include_str!("../../../docs/gateway/monitoring.md");
 const OPERATING: &str = include_str!("../../../docs/OPERATING.md");
 const PAGE: &str = include_str!("../testdata/metrics.txt");
 
-/// Labels that Prometheus adds.
+/// Labels that Prometheus itself adds to each sample.
 const ADDED: [&str; 2] = ["job", "instance"];
 /// Labels whose values are names from the configuration.
 const NAMES: [&str; 6] = ["service", "server", "route", "listener", "file", "line"];
-/// Functions and operators of the queries.
+/// Functions and operators in the queries, which are not names of metrics.
 const WORDS: [&str; 8] = ["sum", "rate", "increase", "histogram_quantile", "time", "and", "or", "offset"];
 
 /// Each metric's kind and labels.
@@ -31,7 +31,7 @@ fn metrics() -> BTreeMap<&'static str, (&'static str, Vec<&'static str>)> {
     parsed.collect()
 }
 
-/// The names and expressions of the alerts. Expressions are on the line of their key, or folded below it.
+/// The names and expressions of the alerts. An expression is on the line of its key, or on indented lines after it.
 fn alerts() -> Vec<(&'static str, String)> {
     let mut alerts = Vec::new();
     for alert in ALERTS.split("- alert: ").skip(1) {
@@ -79,7 +79,7 @@ fn parse(query: &str) -> (Vec<Selector<'_>>, Vec<&str>) {
         let (word, after) = rest.split_at(end.max(first.len_utf8()));
         rest = after;
         if first == '[' {
-            // A duration.
+            // A range such as `[5m]` names no metric.
             rest = rest.split_once(']').expect("an end of a duration").1;
         } else if first.is_ascii_alphabetic() {
             let next = rest.trim_start();
@@ -107,10 +107,10 @@ fn condition(text: &str) -> (&str, &str, &str) {
     (label, operator, value.strip_suffix('"').expect(text))
 }
 
-/// The metric that a sample of this name belongs to.
+/// The metric that a sample of this name belongs to; `None` if the name is unknown.
 fn family<'a>(name: &'a str, all: &BTreeMap<&str, (&str, Vec<&str>)>) -> Option<&'a str> {
     match all.get(name) {
-        // A histogram has no sample of its own name.
+        // A histogram's samples have suffixes: `_bucket`, `_sum` and `_count`.
         Some((kind, _)) => (*kind != "histogram").then_some(name),
         None => {
             let family =
@@ -191,7 +191,7 @@ fn wrong_queries_are_found() {
     assert_eq!(faults("1 + rate(weir_request_seconds_sum{job=\"a\"}[5m] offset 1d)"), [""; 0]);
 }
 
-/// The table has a row for each alert, in the order of the file; a row may have several.
+/// The table in docs/OPERATING.md lists all alerts in the order of the file. A row may describe several.
 #[test]
 fn alerts_are_documented() {
     let (_, section) = OPERATING.split_once("\n## Alerts\n").unwrap();
@@ -209,7 +209,7 @@ fn alerts_have_a_severity_and_a_next_step() {
         let severity = alert.split_once("severity: ").unwrap().1.lines().next().unwrap();
         assert!(["critical", "warning", "info"].contains(&severity), "{alert}");
         let summary = alert.split_once("summary: ").unwrap().1.lines().next().unwrap();
-        // What is wrong, and what to do.
+        // A summary states the problem and then the next step.
         assert!(summary.contains(". ") || summary.contains("; "), "{summary}");
     }
 }

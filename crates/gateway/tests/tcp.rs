@@ -1,4 +1,5 @@
-//! Listeners with `tcp`: a worker over the kernel's sockets between clients and servers of a protocol that is no HTTP.
+//! Listeners with `tcp`: a worker relays bytes between clients and servers of a protocol other than HTTP, over the
+//! kernel's sockets.
 
 use serde_json::Value;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -15,12 +16,12 @@ use weir_reactor::{Listener, Reactor};
 use weir_tls::issue::{KeyKind, issue};
 use weir_tls::{ClientSettings, PeerName, Roots, ServerSettings};
 
-/// The limit of each wait in these tests.
+/// The timeout of each wait in these tests.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 const PROXY: &str = "PROXY TCP4 192.0.2.7 198.51.100.1 4711 5432\r\n";
 
-/// A worker with a TCP listener, in a thread of its own.
+/// A gateway with one worker, which runs in its own thread and has a TCP listener.
 struct Gateway {
     address: SocketAddr,
     /// The address of another listener. A connection to it ends the worker's wait for events.
@@ -30,14 +31,14 @@ struct Gateway {
     thread: JoinHandle<LeakCheck>,
 }
 
-/// The lines of both logs.
+/// The lines on stderr and of the access log.
 #[derive(Debug, Default)]
 struct Seen {
     errors: Vec<String>,
     requests: Vec<Value>,
 }
 
-/// TLS settings in place of files.
+/// TLS settings that the tests pass directly instead of in files.
 #[derive(Default)]
 struct Tls {
     server: Option<weir_tls::Server>,
@@ -45,7 +46,7 @@ struct Tls {
 }
 
 impl Gateway {
-    /// A gateway with these keys of its TCP listener and of its service.
+    /// A gateway whose listener and service have these further keys.
     fn new(listener: &str, service: &str) -> Self {
         Self::with_tls(listener, service, Tls::default())
     }
@@ -91,7 +92,7 @@ impl Gateway {
         patient(TcpStream::connect(self.address).unwrap())
     }
 
-    /// The lines of the access log, once there are `count`.
+    /// Waits until the access log has `count` lines, and returns them. Panics if there are more.
     fn requests(&self, count: usize) -> Vec<Value> {
         let found = || Some(self.seen.lock().unwrap().requests.clone()).filter(|found| found.len() >= count);
         let found = wait_for("lines in the access log", found);
@@ -99,7 +100,7 @@ impl Gateway {
         found
     }
 
-    /// The first line on stderr that has all of these parts.
+    /// Waits for a line on stderr that contains all of these parts, and returns the first.
     fn error(&self, parts: &[&str]) -> String {
         wait_for(&format!("a line with {parts:?}"), || {
             let seen = self.seen.lock().unwrap();
@@ -107,13 +108,13 @@ impl Gateway {
         })
     }
 
-    /// Begins a drain.
+    /// Asks the worker to drain, and opens a connection to wake it.
     fn drain(&self) {
         self.is_over.store(true, Ordering::SeqCst);
         drop(TcpStream::connect(self.wake));
     }
 
-    /// Ends the worker, which must have released all.
+    /// Stops the worker, and checks that it has released all resources.
     fn stop(self) {
         self.drain();
         let left = self.thread.join().unwrap();
@@ -138,7 +139,7 @@ fn patient(stream: TcpStream) -> TcpStream {
     stream
 }
 
-/// A server that serves each connection in a thread of its own.
+/// Starts a server that serves each connection in its own thread, and returns the address.
 fn server(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -152,7 +153,7 @@ fn server(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
     address
 }
 
-/// A server that speaks first, and then sends back what it has received once the client has ended its stream.
+/// Starts a server that greets each client and then echoes everything that the client sends.
 fn echo() -> SocketAddr {
     server(|mut stream| {
         stream.write_all(b"220 ready\r\n").unwrap();
@@ -177,9 +178,9 @@ fn pattern(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at % 251) as u8).collect()
 }
 
-/// Sends `bytes`, ends its stream, and returns all that it gets.
+/// Sends `bytes`, closes the sending side, and returns all received bytes.
 fn exchange(mut client: TcpStream, bytes: &[u8]) -> Vec<u8> {
-    // Both directions fill their buffers.
+    // Sends in another thread: a sender that does not read could block, since both directions fill their buffers.
     let mut sender = client.try_clone().unwrap();
     let bytes = bytes.to_vec();
     let sending = thread::spawn(move || {
@@ -246,7 +247,7 @@ fn a_connection_that_a_server_refuses_goes_to_another() {
     let lines = gateway.requests(6);
     assert!(lines.iter().all(|line| line["server"] == there.to_string() && line["reason"].is_null()));
     assert_eq!(lines[0]["retries"], 2, "{lines:?}");
-    // Bytes that had not left are not counted again.
+    // A retry does not count the client's bytes again.
     assert!(lines.iter().all(|line| line["received"] == 5), "{lines:?}");
     gateway.stop();
 }
@@ -303,7 +304,7 @@ fn the_client_is_named_by_both_proxy_headers() {
     assert_eq!(String::from_utf8_lossy(&received), format!("{PROXY}hello"));
     let line = &gateway.requests(1)[0];
     assert_eq!((&line["client"], &line["received"]), (&"192.0.2.7".into(), &5.into()), "{line}");
-    // Regression test of the log: the first bytes of another protocol may be a password.
+    // Regression test: the log contained the first bytes of another protocol, which may be a password.
     let mut stranger = gateway.connect();
     stranger.write_all(b"AUTH secret\r\n").unwrap();
     let error = gateway.error(&["bad_proxy_header"]);
@@ -348,7 +349,7 @@ fn a_side_that_is_cut_off_resets_the_other() {
     gateway.stop();
 }
 
-/// The client of the first gateway and the server of the second are in cleartext, and the gateways speak TLS.
+/// The first gateway originates TLS to the second, which terminates it; the client and the server use cleartext.
 #[test]
 fn tls_is_originated_and_terminated() {
     let issued = issue(&["db.example"], KeyKind::EcdsaP256).unwrap();
@@ -374,7 +375,7 @@ fn tls_is_originated_and_terminated() {
         for line in first.requests(2) {
             assert!(line["tls_ms"].is_number() && line["tls_version"].is_null(), "{line}");
         }
-        // A client without TLS costs the server no connection, and gets no response of HTTP.
+        // For a client without TLS, the gateway opens no connection to the server, and sends no HTTP response.
         if !announced {
             let mut plain = second.connect();
             plain.write_all(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();

@@ -1,4 +1,4 @@
-//! Host and port.
+//! Authorities: a host with an optional port.
 
 use std::net::Ipv6Addr;
 

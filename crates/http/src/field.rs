@@ -1,4 +1,4 @@
-//! Field lines and known field names.
+//! Field lines, and the field names that the protocol or the gateway acts on.
 
 use crate::Span;
 

@@ -1,4 +1,4 @@
-//! Request methods.
+//! Request methods, and whether they may be repeated.
 
 /// Known request methods (RFC 9110, section 9.3; RFC 5789). Methods are case-sensitive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// Looks up a method.
+    /// The method with this name; names are case-sensitive.
     #[inline]
     #[must_use]
     pub fn of(name: &[u8]) -> Self {

@@ -3,14 +3,14 @@
 const TOKEN: u8 = 1;
 const HOST: u8 = 2;
 
-/// One byte of class bits per byte value.
+/// The classes of each byte value, as bits.
 const CLASS: [u8; 256] = {
     let class = with([0; 256], b"0123456789", TOKEN | HOST);
     let class = with(class, b"abcdefghijklmnopqrstuvwxyz", TOKEN | HOST);
     let class = with(class, b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", TOKEN | HOST);
-    // RFC 9110 section 5.6.2.
+    // The characters of tokens other than letters and digits (RFC 9110, section 5.6.2).
     let class = with(class, b"!#$%&'*+-.^_`|~", TOKEN);
-    // The unreserved characters of RFC 3986 section 2.3.
+    // The unreserved characters other than letters and digits (RFC 3986, section 2.3).
     with(class, b"-._~", HOST)
 };
 
@@ -57,7 +57,7 @@ pub fn token_end(buf: &[u8], at: usize) -> usize {
     buf[at..].iter().position(|&b| !is_token_byte(b)).map_or(buf.len(), |n| at + n)
 }
 
-/// As [`token_end`], and whether the run contains an underscore.
+/// As [`token_end`]; also returns whether the run contains an underscore.
 #[inline]
 #[must_use]
 pub fn name_end(buf: &[u8], at: usize) -> (usize, bool) {
@@ -145,13 +145,13 @@ fn word_at(buf: &[u8], at: usize) -> Option<u64> {
 // The results of `below` and `equal` have the high bit of each matching byte set. A borrow can set further bits above a
 // match, but never below one, so the lowest set bit is exact, even after combining several results with OR.
 
-/// Bytes below `limit`, at most 0x80.
+/// Marks the bytes of `word` that are below `limit`, which is at most 0x80.
 #[inline]
 fn below(word: u64, limit: u8) -> u64 {
     word.wrapping_sub(ONES * u64::from(limit)) & !word & HIGH
 }
 
-/// Bytes equal to `byte`.
+/// Marks the bytes of `word` that equal `byte`.
 #[inline]
 fn equal(word: u64, byte: u8) -> u64 {
     below(word ^ (ONES * u64::from(byte)), 1)
@@ -181,7 +181,7 @@ pub fn decimal(digits: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Every byte value, at every offset of a word and after the last whole word.
+    /// Leading zeros are valid, but neither a sign nor white space.
     #[test]
     fn numbers_are_digits_within_64_bits() {
         for (digits, number) in [
@@ -200,6 +200,7 @@ mod tests {
         }
     }
 
+    /// Every byte value, at every offset of a word and after the last whole word.
     #[test]
     fn words_agree_with_bytes() {
         for byte in 0..=u8::MAX {

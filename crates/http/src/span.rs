@@ -1,4 +1,4 @@
-//! Positions in a buffer.
+//! Ranges of bytes in a buffer.
 
 use std::ops::Range;
 
@@ -7,9 +7,9 @@ use std::ops::Range;
 /// Half the size of a `Range<usize>`, so that fields occupy fewer cache lines. A head never reaches 4 GiB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
-    /// First byte.
+    /// The offset of the first byte.
     pub start: u32,
-    /// One past the last byte.
+    /// The offset after the last byte.
     pub end: u32,
 }
 
@@ -24,7 +24,7 @@ impl Span {
         &buf[self.range()]
     }
 
-    /// Length in bytes.
+    /// The length in bytes.
     #[inline]
     #[must_use]
     pub fn len(self) -> usize {
@@ -45,7 +45,7 @@ impl Span {
         self.start as usize..self.end as usize
     }
 
-    /// A span of offsets below 4 GiB.
+    /// Creates a span from offsets below 4 GiB.
     #[inline]
     #[must_use]
     pub fn new(start: usize, end: usize) -> Self {

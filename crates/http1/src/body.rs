@@ -9,7 +9,7 @@ use crate::{BodyError, Framing, Limits};
 #[derive(Clone, Debug)]
 pub struct BodyDecoder {
     state: State,
-    /// The kept trailer section, once the body is complete.
+    /// The trailer section, if the caller asked to keep it and the body is complete.
     trailers: Option<Box<Section>>,
 }
 
@@ -102,8 +102,8 @@ impl BodyDecoder {
         matches!(self.state, State::Complete)
     }
 
-    /// Reports the end of the connection, which completes a body with [`Framing::UntilClose`]. Errors:
-    /// [`BodyError::Truncated`] when bytes are missing, or the error of an earlier step.
+    /// Reports the end of the connection, which completes a body with [`Framing::UntilClose`]. Fails with
+    /// [`BodyError::Truncated`] if bytes are missing, or with the error of an earlier step.
     pub fn end_of_input(&mut self) -> Result<(), BodyError> {
         match self.state {
             State::Complete => Ok(()),

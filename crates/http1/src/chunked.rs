@@ -51,7 +51,7 @@ enum Extension {
     AfterQuoted,
 }
 
-/// The trailer section and its use of the limits.
+/// The position in the trailer section, and the part of each limit that it has used.
 #[derive(Clone, Debug)]
 struct Trailer {
     at: TrailerAt,
@@ -59,11 +59,11 @@ struct Trailer {
     fields: usize,
     line_bytes: usize,
     bytes: usize,
-    /// The kept lines.
+    /// The lines so far; `None` unless the caller asked to keep them.
     kept: Option<Box<Section>>,
 }
 
-/// The lines of a trailer section. Boxed, since few bodies have trailers.
+/// The lines of a trailer section, boxed where they are kept, since few bodies have trailers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Section {
     pub(crate) lines: Vec<u8>,
@@ -91,12 +91,12 @@ impl Chunked {
         Self { at: At::Size { digits: 0, size: 0 }, extension_bytes: 0, trailer }
     }
 
-    /// Keeps the lines of the trailer section.
+    /// Makes the decoder keep the lines of the trailer section, for [`Chunked::take_trailers`].
     pub(crate) fn keep_trailers(&mut self) {
         self.trailer.kept = Some(Box::default());
     }
 
-    /// Takes the kept lines.
+    /// Takes the kept lines; `None` without [`Chunked::keep_trailers`].
     pub(crate) fn take_trailers(&mut self) -> Option<Box<Section>> {
         self.trailer.kept.take()
     }
@@ -226,7 +226,7 @@ impl Trailer {
         Ok(At::Trailer)
     }
 
-    /// Starts the empty line, which is not part of the section.
+    /// Expects the rest of the empty line that ends the section. The line itself is not kept.
     fn ends(&mut self) -> At {
         self.at = TrailerAt::EndLf;
         At::Trailer

@@ -1,4 +1,4 @@
-//! Steps of body decoders.
+//! The result of a step of a body decoder.
 
 use std::ops::Range;
 

@@ -47,7 +47,7 @@ pub enum HeadError {
     /// Two `Content-Length` values that differ (RFC 9112, section 6.3).
     #[error("Content-Length values differ")]
     DifferingContentLength,
-    /// Both framing fields (RFC 9112, section 6.1).
+    /// Both `Content-Length` and `Transfer-Encoding` (RFC 9112, section 6.1).
     #[error("both Content-Length and Transfer-Encoding")]
     ContentLengthAndTransferEncoding,
     /// `Transfer-Encoding` in an HTTP/1.0 message (RFC 9112, section 6.1).
@@ -79,7 +79,7 @@ pub enum HeadError {
 }
 
 impl HeadError {
-    /// A short stable name for logs and metrics.
+    /// A short name for logs and metrics, which does not change between versions.
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {
@@ -161,7 +161,7 @@ impl RequestError {
         }
     }
 
-    /// A short stable name for logs and metrics.
+    /// A short name for logs and metrics, which does not change between versions.
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {
@@ -203,7 +203,7 @@ impl ResponseError {
         502
     }
 
-    /// A short stable name for logs and metrics.
+    /// A short name for logs and metrics, which does not change between versions.
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {
@@ -257,7 +257,7 @@ impl BodyError {
         }
     }
 
-    /// A short stable name for logs and metrics.
+    /// A short name for logs and metrics, which does not change between versions.
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {

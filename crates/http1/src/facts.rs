@@ -39,7 +39,7 @@ impl Facts {
         }
     }
 
-    /// Processes one field.
+    /// Processes one field line. The error is the rule that the value violates.
     #[inline]
     pub(crate) fn note(&mut self, name: FieldName, value: &[u8]) -> Result<(), HeadError> {
         match name {
@@ -79,7 +79,7 @@ impl Facts {
     }
 
     /// Processes a `Content-Length`. Elements in one line and in several lines are equivalent (RFC 9110, section 5.3),
-    /// so `5, 5` folds as two lines do.
+    /// so `5, 5` is as valid as two lines with 5.
     fn content_length(&mut self, value: &[u8]) -> Result<(), HeadError> {
         for element in elements(value) {
             let length = decimal(element).ok_or(HeadError::BadContentLength)?;

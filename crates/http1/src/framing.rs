@@ -1,4 +1,4 @@
-//! The end of a body.
+//! Framing: the rule by which a recipient finds the end of a body.
 
 /// The end of one message's body (RFC 9112, section 6.3). It is decided only once, from the head.
 ///

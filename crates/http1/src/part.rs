@@ -19,8 +19,8 @@ impl Part {
         Self { line: head.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1) }
     }
 
-    /// Whether to parse again, now that `more` has followed the first `length` bytes. No byte received between the
-    /// state's creation and `more` may have completed a line.
+    /// Whether to parse again, now that `more` has followed the first `length` bytes. Call this for every piece: it
+    /// assumes that no piece since the state's creation has completed a line.
     #[must_use]
     pub fn is_worth_parsing(self, length: usize, more: &[u8], limits: &Limits) -> bool {
         let length = length + more.len();

@@ -1,4 +1,4 @@
-//! Request heads.
+//! Request heads: parsing, framing, and the facts that a gateway needs.
 
 use crate::facts::Facts;
 use crate::section::{self, line_end};
@@ -13,7 +13,7 @@ use weir_http::{Authority, Field, FieldName, Method, Span};
 /// valid only after [`Parse::Complete`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestHead {
-    /// The method.
+    /// The method; [`Method::Other`] for an unknown one.
     pub method: Method,
     /// The method as written.
     pub method_span: Span,
@@ -26,7 +26,7 @@ pub struct RequestHead {
     /// `?`: to forward it in origin form, put `/` before it, or send `*` for OPTIONS without a query (RFC 9112,
     /// sections 3.2.1 and 3.2.4).
     pub path: Span,
-    /// The version.
+    /// The HTTP version in the request line.
     pub version: Version,
     /// The authority: host with optional port, valid for [`Authority::parse`]. In absolute and authority form
     /// it comes from the target, else from `Host`. When the request is forwarded, a `Host` field with this
@@ -53,7 +53,8 @@ pub struct RequestHead {
     pub accepts_trailers: bool,
 }
 
-/// Whether HTTP/1.1 requires `Host`.
+/// Whether an HTTP/1.1 request must have `Host`. A repaired head need not, since the repair may have removed an empty
+/// one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Authorities {
     Needed,
@@ -76,7 +77,8 @@ impl RequestHead {
     }
 
     /// Parses a head from the start of `buf`, where the previous message ended. Skips one empty line before the request
-    /// line and counts it as part of the head. Errors: the violated rule, at the latest when its line is complete.
+    /// line and counts it as part of the head. The error is the violated rule, reported at the latest when its line is
+    /// complete.
     #[inline]
     pub fn parse(&mut self, buf: &[u8], limits: &Limits) -> Result<Parse, RequestError> {
         self.read(buf, limits, Authorities::Needed)

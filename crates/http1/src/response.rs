@@ -1,4 +1,4 @@
-//! Response heads.
+//! Response heads: parsing, framing, and the facts that a gateway needs.
 
 use crate::facts::Facts;
 use crate::section::{self, line_end};
@@ -12,7 +12,7 @@ use weir_http::{Field, Method, Span};
 /// valid only after [`Parse::Complete`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResponseHead {
-    /// The version.
+    /// The HTTP version in the status line.
     pub version: Version,
     /// The status, from 100 to 999. Statuses from 600 on are outside RFC 9110, section 15, but in use; they
     /// do not affect framing.
@@ -39,7 +39,7 @@ impl ResponseHead {
         Self { fields: Vec::with_capacity(32), ..Self::default() }
     }
 
-    /// Parses a head from the start of `buf`. Errors: the violated rule, at the latest when its line is
+    /// Parses a head from the start of `buf`. The error is the violated rule, reported at the latest when its line is
     /// complete.
     pub fn parse(&mut self, buf: &[u8], limits: &Limits) -> Result<Parse, ResponseError> {
         let head = limits.window(buf);
@@ -132,7 +132,7 @@ impl ResponseHead {
     }
 }
 
-/// Three digits, the first not zero; `None` if the bytes end before the third.
+/// Parses a status of three digits, the first not zero; `None` if the bytes end before the third.
 #[inline]
 fn status(bytes: &[u8]) -> Result<Option<u16>, ResponseError> {
     let digits = &bytes[..bytes.len().min(3)];

@@ -66,7 +66,7 @@ pub(crate) fn line_end(head: &[u8], at: usize) -> Result<Option<usize>, HeadErro
     }
 }
 
-/// Handles the empty line and an incomplete line. Errors: the reason why the line is not a field line.
+/// Handles the empty line and an incomplete line. The error says why the line is not a field line.
 #[inline]
 fn last_line(head: &[u8], at: usize, name_end: usize, limits: &Limits) -> Result<Option<usize>, HeadError> {
     match head.get(name_end) {

@@ -22,12 +22,12 @@ pub(crate) struct Target {
     pub(crate) form: TargetForm,
     /// The range of the authority, if the target has one.
     pub(crate) authority: Option<(usize, usize)>,
-    /// The start of path and query.
+    /// The offset at which path and query start.
     pub(crate) path: usize,
 }
 
 impl Target {
-    /// Parses a non-empty `target`.
+    /// Parses a non-empty `target`. Fails if its form is invalid, or not allowed for `method`.
     #[inline]
     pub(crate) fn read(method: Method, target: &[u8]) -> Result<Self, RequestError> {
         if method == Method::Connect {

@@ -1,4 +1,4 @@
-//! Trailer sections: forwarding.
+//! Forwarding of trailer sections.
 
 use weir_http::may_be_trailer;
 

@@ -1,4 +1,4 @@
-//! Chunked bodies: bytes in, body and decision out.
+//! Decodes chunked bodies, valid and invalid, however the input is split.
 
 use weir_http1::{BodyDecoder, BodyError, Framing, Limits};
 
@@ -17,7 +17,7 @@ fn decode(input: &[u8], step: usize, limits: &Limits) -> (Vec<u8>, usize, Result
                 return (data, consumed, Ok(body.is_complete()));
             }
             Ok(_) => end = (end + step).min(input.len()),
-            // The progress before an error depends on the pieces.
+            // Before an error, the progress depends on how the input is split.
             Err(error) => return (data, 0, Err(error)),
         }
     }

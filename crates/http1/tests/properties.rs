@@ -1,5 +1,5 @@
-//! Generated heads and bodies: the parser accepts valid ones and reads them as intended, in any pieces;
-//! broken ones violate no invariant.
+//! Generated heads and bodies: the parser accepts valid ones and reads them as intended, however the input is split.
+//! Invalid ones violate no invariant.
 
 use crate::invariants;
 use proptest::collection::vec;
@@ -23,7 +23,7 @@ fn framing() -> impl Strategy<Value = Framing> {
     prop_oneof![Just(Framing::None), any::<u64>().prop_map(Framing::Length), Just(Framing::Chunked)]
 }
 
-/// Fields without a meaning to the parser.
+/// Fields whose names have no meaning to the parser.
 fn lines() -> impl Strategy<Value = Vec<Line>> {
     let name = bytes("[!#$%&'*+.^_`|~0-9A-Za-z-]{1,24}")
         .prop_filter("has a meaning", |name| FieldName::of(name) == FieldName::Other);
@@ -38,7 +38,7 @@ fn target() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// A head with meaningful lines between meaningless ones.
+/// A head with the `known` lines and the framing field, with the meaningless `lines` around the latter.
 fn head(start: Vec<u8>, known: &[u8], framing: Framing, lines: &[Line]) -> Vec<u8> {
     let mut head = start;
     head.extend_from_slice(known);
@@ -74,7 +74,7 @@ fn response() -> impl Strategy<Value = (Vec<u8>, u16, Vec<u8>, Framing, Vec<Line
     )
 }
 
-/// One change to valid input: replaces, inserts or removes bytes, or inserts a run of framing bytes.
+/// Applies one change to valid input: replaces, inserts or removes bytes, or inserts a run of framing bytes.
 fn broken(valid: impl Strategy<Value = Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
     const RUNS: [&[u8]; 16] = [
         b"\r",

@@ -9,7 +9,7 @@ fn all(rules: [Rule; 5]) -> Rules {
     rules.into_iter().collect()
 }
 
-/// The repaired head and the rules it violated; or the reason for its rejection.
+/// The repaired head and the rules that the original violated; or the reason for its rejection.
 fn request(bytes: &str, rules: Rules) -> Result<(String, Vec<Rule>), &'static str> {
     let (mut head, mut out) = (RequestHead::new(), Vec::new());
     let error = head.parse(bytes.as_bytes(), &LIMITS).expect_err("it is not strict");

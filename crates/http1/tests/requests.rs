@@ -1,4 +1,4 @@
-//! Request heads: bytes in, decision out.
+//! Which request heads the parser accepts, and the error for each of the others.
 
 use weir_http::{Method, Span};
 use weir_http1::{Framing, HeadError, Limits, Parse, RequestError, RequestHead, TargetForm, Version};
@@ -308,7 +308,7 @@ fn refused() {
     }
 }
 
-/// At each limit and one past it, both complete and partial.
+/// A head at a limit is accepted, one beyond it is rejected, whether it is complete or not.
 #[test]
 fn limits() {
     let bytes = b"GET /23456789 HTTP/1.1\r\nHost: a.example.com\r\nX: y\r\n\r\n";

@@ -1,4 +1,4 @@
-//! Response heads: bytes in, decision out.
+//! Which response heads the parser accepts, and the error for each of the others.
 
 use weir_http::Method;
 use weir_http1::{Framing, HeadError, Limits, Parse, ResponseError, ResponseHead, Version};
@@ -18,7 +18,7 @@ fn status_lines() {
         (b"HTTP/1.1 200 OK\r\n\r\n", Version::Http11, 200, b"OK"),
         (b"HTTP/1.0 404 Not Found\r\n\r\n", Version::Http10, 404, b"Not Found"),
         (b"HTTP/1.1 200 \r\n\r\n", Version::Http11, 200, b""),
-        // Without the SP that RFC 9112, section 4 requires: servers without a reason phrase send this.
+        // Servers without a reason phrase often omit the SP that RFC 9112, section 4 requires.
         (b"HTTP/1.1 204\r\n\r\n", Version::Http11, 204, b""),
         (b"HTTP/1.1 100 Continue\r\n\r\n", Version::Http11, 100, b"Continue"),
         (b"HTTP/1.1 999 a\tb \xff\r\n\r\n", Version::Http11, 999, b"a\tb \xff"),

@@ -1,4 +1,4 @@
-//! Budgets for frames that cost the receiver more than the sender.
+//! Budgets for frames that take the receiver more work than the sender.
 
 use thiserror::Error;
 
@@ -31,19 +31,19 @@ pub enum Abuse {
 /// The maximum number of frames of each kind in a burst. Each [second](crate::Connection::elapse) forgives a tenth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budgets {
-    /// [`Abuse::Reset`]. Each stream that ends regularly forgives one reset.
+    /// The budget for [`Abuse::Reset`]. Each stream that ends regularly forgives one reset.
     pub resets: u32,
-    /// [`Abuse::ProvokedReset`]. Each stream that ends regularly forgives one reset.
+    /// The budget for [`Abuse::ProvokedReset`]. Each stream that ends regularly forgives one reset.
     pub provoked_resets: u32,
-    /// [`Abuse::EmptyData`].
+    /// The budget for [`Abuse::EmptyData`].
     pub empty_data: u32,
-    /// [`Abuse::Settings`].
+    /// The budget for [`Abuse::Settings`].
     pub settings: u32,
-    /// [`Abuse::Ping`].
+    /// The budget for [`Abuse::Ping`].
     pub pings: u32,
-    /// [`Abuse::NoEffect`].
+    /// The budget for [`Abuse::NoEffect`].
     pub no_effect: u32,
-    /// [`Abuse::WindowUpdate`]. Each DATA frame that we send forgives [`UPDATES_PER_DATA`] updates.
+    /// The budget for [`Abuse::WindowUpdate`]. Each DATA frame that we send forgives [`UPDATES_PER_DATA`] updates.
     pub window_updates: u32,
 }
 

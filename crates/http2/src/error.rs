@@ -1,4 +1,4 @@
-//! Error codes.
+//! The error codes of RST_STREAM and GOAWAY.
 
 /// The reason for closing a stream or a connection (RFC 9113, section 7). Unknown codes are kept as received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -34,21 +34,21 @@ pub const STATUSES: [&str; 17] = [
     "UNAUTHENTICATED",
 ];
 
-/// Numbers of statuses: indices of [`STATUSES`].
+/// An unknown error. This constant and the following ones are indices of [`STATUSES`].
 pub const UNKNOWN: u8 = 2;
-/// See [`UNKNOWN`].
+/// The deadline expired before the call was complete.
 pub const DEADLINE_EXCEEDED: u8 = 4;
-/// See [`UNKNOWN`].
+/// The client may not make this call.
 pub const PERMISSION_DENIED: u8 = 7;
-/// See [`UNKNOWN`].
+/// A resource, such as a quota, is exhausted.
 pub const RESOURCE_EXHAUSTED: u8 = 8;
-/// See [`UNKNOWN`].
+/// The server does not implement the method.
 pub const UNIMPLEMENTED: u8 = 12;
-/// See [`UNKNOWN`].
+/// An internal error.
 pub const INTERNAL: u8 = 13;
-/// See [`UNKNOWN`].
+/// The service is unavailable at present; the client may retry.
 pub const UNAVAILABLE: u8 = 14;
-/// See [`UNKNOWN`].
+/// The call contains no valid credentials.
 pub const UNAUTHENTICATED: u8 = 16;
 
 /// The length of a message's prefix: a flag, 1 if the message is compressed, and the message's length in big-endian
@@ -71,7 +71,7 @@ pub fn is_content_type(value: &[u8]) -> bool {
     })
 }
 
-/// The value of the first field with this lower-case name; `bytes`: the head's bytes.
+/// Returns the value of the first field with this lower-case name; `bytes` are the head's bytes.
 #[must_use]
 pub fn value<'a>(fields: &[Field], bytes: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let field = fields.iter().find(|field| field.name.of(bytes) == name)?;
@@ -103,7 +103,7 @@ impl Default for At {
     }
 }
 
-/// The fault of a body.
+/// The reason why a body is not a sequence of gRPC messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadMessage {
     /// The first byte of a prefix is neither 0 nor 1.
@@ -155,13 +155,13 @@ impl Messages {
         self.count += u64::from(left == 0);
     }
 
-    /// Complete messages so far.
+    /// The number of complete messages so far.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Bytes of the messages so far, without prefixes; counts the last message in full.
+    /// The bytes of the messages so far, without prefixes; the last message counts in full.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes

@@ -40,7 +40,8 @@ impl Priority {
     }
 }
 
-/// An item. Numbers above 255 and other types mean nothing for priorities.
+/// An item of a dictionary. Numbers above 255 and other types are [`Item::Other`], since no priority parameter uses
+/// them.
 #[derive(Clone, Copy)]
 enum Item {
     Integer(u8),
@@ -64,7 +65,7 @@ impl<'a> Dictionary<'a> {
             }
             self.expect(b',')?;
             self.skip(|byte| matches!(byte, b' ' | b'\t'));
-            // A comma must not end the value.
+            // A list must not end with a comma.
             self.0.first()?;
         }
         Some(())
@@ -133,7 +134,7 @@ impl<'a> Dictionary<'a> {
         }
     }
 
-    /// An integer, or a decimal number.
+    /// Parses an integer or a decimal number.
     fn number(&mut self) -> Option<Item> {
         let is_negative = self.take(b'-');
         let digits = self.skip(|byte| byte.is_ascii_digit());
@@ -252,7 +253,7 @@ mod tests {
         }
     }
 
-    /// As in a response's field, which may contain only one of the parameters.
+    /// A response's `priority` field may contain only one of the parameters.
     #[test]
     fn an_absent_parameter_keeps_its_value() {
         let priority = Priority { urgency: 1, incremental: true };

@@ -46,7 +46,7 @@ pub enum SettingsError {
 }
 
 impl SettingsError {
-    /// The code of the connection error.
+    /// The code of the connection error that this setting causes.
     #[must_use]
     pub fn code(self) -> ErrorCode {
         match self {

@@ -17,9 +17,9 @@ pub(crate) struct Stream {
     /// Whether the response has no body, regardless of its `content-length`: a response to HEAD, or with status 204 or
     /// 304.
     pub(crate) no_body: bool,
-    /// Whether the request asks for a tunnel.
+    /// Whether the request is a CONNECT, so that a 2xx response opens a tunnel.
     pub(crate) is_tunnel: bool,
-    /// Whether the owner waits for room in the stream's window.
+    /// Whether the owner's last write found the stream's window full: [`Event::Room`](crate::Event::Room) must follow.
     pub(crate) blocked: bool,
     pub(crate) priority: Priority,
 }
@@ -58,7 +58,7 @@ impl Stream {
         }
     }
 
-    /// Closes both halves.
+    /// Closes both halves, as RST_STREAM does.
     pub(crate) fn reset(&mut self, by: Reset) {
         self.receive = Half::Closed;
         self.send = Half::Closed;
@@ -81,7 +81,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Ends the receiving half.
+    /// Ends the receiving half. Fails if the body is shorter than `content-length`.
     pub(crate) fn end(&mut self) -> Result<(), StreamError> {
         if self.missing.is_some_and(|missing| missing > 0) {
             return Err(StreamError::BodyTooShort);

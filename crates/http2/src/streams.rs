@@ -1,4 +1,4 @@
-//! The streams of a connection.
+//! The streams of a connection, by their ID.
 
 use crate::stream::Stream;
 use std::collections::VecDeque;
@@ -11,11 +11,12 @@ pub(crate) struct Streams {
     free: Vec<u32>,
     /// IDs and slots, sorted by ID.
     ids: Vec<(u32, u32)>,
-    /// Streams that we have reset, and that were released or never opened. The oldest are dropped.
+    /// Streams that we have reset, and that were released or never opened: their late frames are ignored. At most
+    /// [`IGNORED`] are stored; the oldest are dropped.
     ignored: VecDeque<u32>,
 }
 
-/// The maximum number of stored stream IDs.
+/// The maximum number of stored IDs of ignored streams.
 const IGNORED: usize = 128;
 
 impl Streams {
@@ -68,7 +69,7 @@ impl Streams {
         self.ignored.contains(&id)
     }
 
-    /// Bytes of memory besides the lists themselves.
+    /// The memory in bytes, besides the lists themselves.
     pub(crate) fn memory(&self) -> usize {
         self.slots.capacity() * size_of::<Option<Stream>>()
             + self.ids.capacity() * size_of::<(u32, u32)>()

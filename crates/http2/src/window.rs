@@ -15,12 +15,13 @@ impl SendWindow {
         Self(size.into())
     }
 
-    /// A window may be negative after the peer's settings have shrunk it (RFC 9113, section 6.9.2).
+    /// The bytes that may be sent. A window may be negative after the peer's settings have shrunk it (RFC 9113, section
+    /// 6.9.2); then this is 0.
     pub(crate) fn available(self) -> usize {
         usize::try_from(self.0).unwrap_or(0)
     }
 
-    /// Takes bytes within [`SendWindow::available`].
+    /// Subtracts sent bytes, at most [`SendWindow::available`].
     pub(crate) fn take(&mut self, bytes: usize) {
         self.0 -= bytes as i64;
     }
@@ -32,7 +33,7 @@ impl SendWindow {
     }
 }
 
-/// The bytes that the peer may send, and consumed bytes that were not announced to it yet.
+/// The bytes that the peer may send, and consumed bytes whose WINDOW_UPDATE was not sent yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReceiveWindow {
     size: i64,
@@ -45,7 +46,7 @@ impl ReceiveWindow {
         Self { size: size.into(), available: size.into(), consumed: 0 }
     }
 
-    /// Counts a received frame.
+    /// Takes the bytes of a received frame from the window. Fails if the window is smaller.
     pub(crate) fn receive(&mut self, bytes: u32) -> Result<(), Violation> {
         if i64::from(bytes) > self.available {
             return Err(Violation);
@@ -54,7 +55,7 @@ impl ReceiveWindow {
         Ok(())
     }
 
-    /// Received bytes that were not consumed yet.
+    /// The received bytes that were not consumed yet.
     pub(crate) fn held(&self) -> i64 {
         self.size - self.available - self.consumed
     }
@@ -106,7 +107,7 @@ mod tests {
         assert_eq!(window.held(), 51);
         assert_eq!(window.consume(1), Some(50));
         assert_eq!(window.receive(50), Ok(()));
-        // Not more than was received.
+        // At most the received bytes count as consumed.
         assert_eq!(window.consume(1000), Some(100));
         assert_eq!(window.held(), 0);
     }

@@ -1,4 +1,4 @@
-//! Frames: bytes in, decision out; round trips.
+//! Parses frames, valid and invalid, and reads back what the writers produce.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -121,7 +121,7 @@ fn payloads_are_taken_apart() {
     assert!(Frame::parameters(parameters).eq([(3, 100), (0x1234, 1 << 31)]));
 }
 
-/// Each error has its code and its scope.
+/// Each error has the right code, and ends the stream or the connection.
 #[test]
 fn payloads_are_rejected() {
     type Case = (Kind, u8, &'static [u8], FrameError, ErrorCode, bool);
@@ -199,7 +199,7 @@ fn a_length_beyond_24_bits_is_not_written() {
 }
 
 proptest! {
-    /// Accepted payloads have their parts within bounds; nothing panics.
+    /// The ranges of an accepted payload are within its bounds, and no input causes a panic.
     #[test]
     fn any_frame(kind in 0u8..12, flags: u8, stream in 0u32..3, payload in vec(any::<u8>(), 0..40)) {
         match parse(Kind::of(kind), flags, stream, &payload) {

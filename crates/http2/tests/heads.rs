@@ -1,11 +1,11 @@
-//! Heads and trailers: fields in, decision out.
+//! Which fields make a valid head or trailer section, and how the builder reports the others.
 
 use crate::hpack::REQUEST;
 use weir_http::{FieldName, Method, Span};
 use weir_http2::hpack::Decoder;
 use weir_http2::{Head, HeadError, Limits, Scheme, Section};
 
-/// A block of literals, `name: value` in each line.
+/// A field block of literals, from lines of the form `name: value`.
 pub(crate) fn block(lines: &str) -> Vec<u8> {
     let mut block = Vec::new();
     for line in lines.lines() {
@@ -56,7 +56,7 @@ fn a_request_is_taken_apart() {
     assert!(head.fields[1].value.is_empty());
     assert_eq!(head.fields[3].known, FieldName::Te);
     assert!(head.fields[3].hop_by_hop);
-    // Adjacent lines are one run.
+    // The lines are contiguous, so that a writer can copy them in one run.
     assert!(head.fields.windows(2).all(|pair| pair[0].line.end == pair[1].line.start));
 }
 
@@ -119,7 +119,7 @@ fn requests_are_rejected() {
     }
 }
 
-/// RFC 8441, section 4: extended CONNECT has all pseudo-fields, and needs our setting.
+/// RFC 8441, section 4: extended CONNECT requires all pseudo-fields and our setting.
 #[test]
 fn extended_connect() {
     let lines = ":method: CONNECT\n:protocol: websocket\n:scheme: https\n:path: /chat\n:authority: a\n";
@@ -148,7 +148,7 @@ fn responses_and_trailers_are_rejected() {
     }
 }
 
-/// RFC 9113, section 8.2.3.
+/// All cookie crumbs become one field (RFC 9113, section 8.2.3).
 #[test]
 fn cookie_crumbs_are_joined() {
     for (lines, expected) in [
@@ -189,7 +189,8 @@ fn limits() {
     assert_eq!(decode(&[value(33), value(102)].concat()), Err(HeadError::HeadTooLong));
 }
 
-/// A malformed field is an entry of the table, and malformed wherever it is referred to. Its name alone may be valid.
+/// The table stores a malformed field with its verdict, so each reference to it is rejected, too. The name alone may be
+/// valid.
 #[test]
 fn the_table_keeps_the_verdict() {
     let mut decoder = Decoder::new(4096);

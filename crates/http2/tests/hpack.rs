@@ -13,14 +13,14 @@ fn hex(text: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect()
 }
 
-/// Decodes a block that need not be a valid message; returns its lines.
+/// Decodes a block, which need not be a valid message, and returns its lines.
 fn lines(decoder: &mut Decoder, section: Section, block: &[u8]) -> Result<String, HpackError> {
     let mut head = Head::new();
     let _malformed = decoder.decode(block, section, &Limits::default(), &mut head)?;
     Ok(head.bytes.escape_ascii().to_string().replace("\\r\\n", "\n"))
 }
 
-/// RFC 7541, appendices C.2 to C.6: blocks, lines, and the table's size after each.
+/// RFC 7541, appendices C.2 to C.6: each block with its lines and the size of the table after it.
 #[test]
 fn examples() {
     let first = ":method: GET\n:scheme: http\n:path: /\n:authority: www.example.com\n";
@@ -144,8 +144,8 @@ fn a_smaller_table_must_be_signalled() {
     assert_eq!(lines(&mut decoder, REQUEST, &hex("be")), Err(HpackError::BadIndex));
 }
 
-/// A block of references to one large entry is malformed, and an error of the connection when it decompresses to more
-/// than four times the limit. The table is right in between.
+/// A block of references to one large entry is malformed. It is a connection error only if it decompresses to more than
+/// four times the limit; below that, the table stays in sync.
 #[test]
 fn bombs() {
     let limits = Limits { head_bytes: 1000, fields: 100 };
@@ -167,7 +167,7 @@ fn bombs() {
     assert_eq!(HpackError::Bomb.code(), ErrorCode::ENHANCE_YOUR_CALM);
 }
 
-/// The encoding of usual fields, byte by byte.
+/// The exact encoding of usual fields.
 #[test]
 fn encoded_fields() {
     let encoded = |write: fn(&mut Encoder<'_>)| {
@@ -214,7 +214,7 @@ enum Step {
         value: String,
         indexed: bool,
     },
-    /// The entry with this index, as far as there are as many.
+    /// A reference to an entry of the dynamic table, if it has one.
     Entry(prop::sample::Index),
     NamedByEntry(prop::sample::Index, String),
     Resize(usize),
@@ -231,7 +231,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The table as RFC 7541 describes it.
+/// A simple model of the dynamic table, as RFC 7541 describes it.
 struct Model {
     entries: VecDeque<(String, String)>,
     max_size: usize,
@@ -272,7 +272,7 @@ fn line(name: &str, value: &str) -> String {
 }
 
 proptest! {
-    /// The decoder's ring and the model agree after every block, with entries that wrap around and that evict others.
+    /// The decoder's ring and the model agree after every block, even if lines wrap around or evict other entries.
     #[test]
     fn the_table_agrees_with_a_model(steps in vec(step(), 0..80)) {
         let mut model = Model { entries: VecDeque::new(), max_size: 4096 };

@@ -1,4 +1,4 @@
-//! Settings: ranges and round trips.
+//! The valid ranges of settings, and round trips of SETTINGS frames.
 
 use weir_http2::frame::{Frame, HEADER_BYTES};
 use weir_http2::{ErrorCode, Settings, SettingsError};

@@ -1,5 +1,5 @@
-//! ECDSA P-256 signing beside AWS-LC's, in alternation: `cargo bench -p weir-ifma --bench p256`. Fails if the median ratio exceeds
-//! 0.42.
+//! Compares ECDSA P-256 signing with AWS-LC's, in alternation: `cargo bench -p weir-ifma --bench p256`. Fails if the
+//! median ratio exceeds 0.42.
 
 #![allow(clippy::print_stdout)]
 

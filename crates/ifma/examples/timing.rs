@@ -1,9 +1,9 @@
-//! Whether the time of a function depends on its secrets: Welch's t between a fixed secret and random ones, as dudect measures it
-//! (Reparaz, Balasch and Verbauwhede, 2017).
+//! Tests whether the time of a function depends on its secrets: Welch's t between a fixed secret and random ones, as
+//! dudect measures it (Reparaz, Balasch and Verbauwhede, 2017).
 //!
-//! `cargo run --release -p weir-ifma --example timing -- [RUNS [NAME]]` measures each function, or those whose names begin with
-//! NAME, RUNS times (100 000 by default). It fails if |t| is 4.5 or more, twice in succession, or if it misses the leak of a
-//! function that was made for it.
+//! `cargo run --release -p weir-ifma --example timing -- [RUNS [NAME]]` measures each function, or those whose names
+//! begin with NAME, RUNS times (100 000 by default). It fails if |t| of a function is 4.5 or more twice in succession,
+//! or if it does not find the leak of the control function.
 
 #![allow(clippy::print_stdout)]
 
@@ -16,7 +16,7 @@ use weir_ifma::Ifma;
 use weir_ifma::p256::SigningKey;
 use weir_ifma::x25519::{Secret, exchange, public, shared};
 
-/// Above this |t|, times of the two classes differ.
+/// The |t| from which the times of the two classes, fixed and random secrets, differ significantly.
 const LIMIT: f64 = 4.5;
 
 /// The secrets of one run.
@@ -24,7 +24,7 @@ type Secrets = [u8; 96];
 
 type Run = Box<dyn Fn(&Secrets)>;
 
-/// A function of secrets.
+/// A function to measure.
 struct Row {
     name: &'static str,
     fixed: Secrets,
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     };
     let mut wrong = 0;
     for row in rows(token).iter().filter(|row| row.name.starts_with(&name)) {
-        // A machine's own events rarely favour the same class twice.
+        // Other activity of the machine rarely slows the same class twice.
         let found = (0..2).all(|_| measure(row, runs).abs() >= LIMIT);
         if found != row.leaks {
             println!("{}: {}", row.name, if found { "depends on secrets" } else { "a leak was not found" });
@@ -59,7 +59,7 @@ fn rows(token: Ifma) -> Vec<Row> {
     rows
 }
 
-/// Functions whose result is known: the measurement itself is on trial.
+/// Functions with a known result, which test the measurement itself.
 fn controls() -> Vec<Row> {
     let none = |secrets: &Secrets| {
         let sum: u64 = secrets.iter().map(|byte| u64::from(*byte)).sum();
@@ -73,11 +73,11 @@ fn controls() -> Vec<Row> {
     ]
 }
 
-/// Its time depends on the secrets, as `proofs/machine_code.py` must find, too.
+/// A function whose time depends on the secrets. `proofs/machine_code.py` must find this leak, too.
 #[inline(never)]
 fn leak(secrets: &Secrets) {
     for byte in &secrets[..32] {
-        // A multiplication more for each odd byte.
+        // An additional multiplication for each odd byte.
         if byte & 1 == 1 {
             black_box(black_box(3u64) * u64::from(*byte));
         }
@@ -133,7 +133,7 @@ fn p256(token: Ifma) -> Vec<Row> {
                 let (key, random) = (signing_key(token, scalar(secrets)), random(secrets));
                 black_box(key.sign(&[7; 32], random));
             }),
-            // One key with fixed and with random nonces.
+            // Sign with one key, and with fixed or random nonces.
             Box::new(move |secrets| {
                 black_box(key.sign(&[7; 32], random(secrets)));
             }),
@@ -161,7 +161,8 @@ fn secret(secrets: &Secrets) -> Secret {
     Secret::new(secrets.first_chunk().expect("96 bytes are more than 32"))
 }
 
-/// The greatest t, by magnitude, over several limits above which times are dropped: they measure the machine, not the function.
+/// The t of greatest magnitude, for several upper limits on the times: times above a limit are dropped, since other
+/// activity of the machine causes them.
 fn measure(row: &Row, runs: usize) -> f64 {
     let mut samples = Vec::with_capacity(runs);
     while samples.len() < runs {
@@ -178,13 +179,14 @@ fn measure(row: &Row, runs: usize) -> f64 {
     worst
 }
 
-/// Measures runs with the fixed secrets and with random ones, in random order: whether they were fixed, and the nanoseconds.
+/// Measures runs with fixed and random secrets in random order. Appends for each run whether its secrets were fixed,
+/// and its time in nanoseconds.
 fn batch(row: &Row, runs: usize, samples: &mut Vec<(bool, u32)>) {
     let mut inputs = vec![row.fixed; runs];
     let mut classes = vec![0u8; runs];
     rand::fill(&mut classes).expect("the system has random bytes");
     for (input, class) in inputs.iter_mut().zip(&classes) {
-        // Both classes take the same preparation.
+        // Prepare both classes in the same way.
         let mut random = [0; 96];
         rand::fill(&mut random).expect("the system has random bytes");
         *input = if class & 1 == 1 { row.fixed } else { random };
@@ -197,7 +199,7 @@ fn batch(row: &Row, runs: usize, samples: &mut Vec<(bool, u32)>) {
     }
 }
 
-/// Welch's t of the times below the limit, fixed against random.
+/// Welch's t between the times with fixed secrets and those with random ones, of the times below `limit`.
 fn welch(samples: &[(bool, u32)], limit: u32) -> f64 {
     let [fixed, random] = [true, false].map(|class| {
         let times = || {
@@ -211,6 +213,6 @@ fn welch(samples: &[(bool, u32)], limit: u32) -> f64 {
         (mean, times().map(|time| (time - mean).powi(2)).sum::<f64>() / (count * count))
     });
     let spread = (fixed.1 + random.1).sqrt();
-    // All times alike, as a coarse clock may show them.
+    // A coarse clock may report the same time for all runs.
     if spread == 0.0 { 0.0 } else { (fixed.0 - random.0) / spread }
 }

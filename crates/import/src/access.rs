@@ -98,8 +98,8 @@ impl Admitted {
         self
     }
 
-    /// Writes the lists of a listener with these addresses. `is_announced`: a PROXY protocol header names the client.
-    /// Returns false if the listener would admit no client.
+    /// Writes the lists of a listener with these addresses. With `is_announced`, a PROXY protocol header names the
+    /// client. Returns false if the listener would admit no client.
     #[must_use]
     pub(crate) fn write(&self, bind: &[String], is_announced: bool, settings: &mut Table) -> bool {
         // The gateway rejects networks in which the listener cannot have clients.
@@ -162,8 +162,8 @@ pub(crate) fn of_kind(networks: &[String], bind: &[String]) -> Vec<String> {
     networks.iter().filter(may_be).cloned().collect()
 }
 
-/// Weir maps IPv4 into IPv6, so a short prefix such as `::/0` includes all of IPv4. In nginx and HAProxy it does not.
-/// So the networks used by IPv6 clients replace such a prefix.
+/// Replaces a network that includes IPv4 addresses by the networks that IPv6 clients use. Weir maps IPv4 into IPv6, so
+/// a short prefix such as `::/0` includes all of IPv4; in nginx and HAProxy it does not.
 fn without_ipv4(network: &str) -> Vec<String> {
     let covers_ipv4 = network.split_once('/').is_some_and(|(address, length)| {
         let mapped = Ipv4Addr::UNSPECIFIED.to_ipv6_mapped().to_bits();
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
     use crate::model::Value;
 
-    /// `+10.0.0.0/8`, `-!10.0.0.0/8` (all but these), `-` (all).
+    /// Parses rules such as `+10.0.0.0/8`, `-!10.0.0.0/8` (deny all but these) and `-` (deny all).
     fn rules(text: &str) -> Vec<Rule> {
         let rule = |word: &str| {
             let (sign, rest) = word.split_at(1);

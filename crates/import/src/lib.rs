@@ -38,7 +38,7 @@ pub enum ImportError {
     /// The text violates its own language's syntax.
     #[error(transparent)]
     Syntax(#[from] weir_syntax::SyntaxError),
-    /// Neither nginx nor HAProxy.
+    /// The text is neither an nginx nor an HAProxy configuration.
     #[error(
         "{file}: neither nginx nor HAProxy: expected blocks in braces, or sections such as `frontend`; name it with --from"
     )]

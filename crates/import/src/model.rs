@@ -222,14 +222,14 @@ impl Document {
         }
     }
 
-    /// A listener name that is not in use.
+    /// Forms a listener name that is not in use.
     pub(crate) fn listener_name(&self, wanted: &str) -> String {
         values::unique(wanted, |name| self.listeners.iter().any(|known| known.name == name))
     }
 }
 
 impl Listener {
-    /// A cleartext listener. `from`: its place in the source.
+    /// Creates a cleartext listener; `from` is its place in the source.
     pub(crate) fn new(name: String, bind: Vec<String>, from: String) -> Self {
         Self {
             name,
@@ -333,7 +333,7 @@ impl Table {
         self.set(key, Value::Flag(value));
     }
 
-    /// A list of texts; a single one needs no brackets.
+    /// Sets a key to a list of texts. A single text needs no brackets.
     pub(crate) fn texts<T: Into<String>>(&mut self, key: &str, values: impl IntoIterator<Item = T>) {
         self.set(key, Value::texts(values));
     }
@@ -380,7 +380,7 @@ impl Edits {
 }
 
 impl Action {
-    /// A generated response that has only a status.
+    /// Creates a generated response that has only a status.
     pub(crate) fn status(status: u64) -> Self {
         Self::Respond { status, body: None, content_type: None }
     }

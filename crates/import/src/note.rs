@@ -17,7 +17,7 @@ pub struct Loss {
     pub message: String,
 }
 
-/// The by-products of a translation.
+/// What a translation reports besides the configuration.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     losses: Vec<Loss>,
@@ -50,7 +50,7 @@ impl Notes {
         }
     }
 
-    /// Reports a difference, once.
+    /// Reports a difference that applies to the whole configuration, unless it was reported already.
     pub(crate) fn remark(&mut self, text: impl Into<String>) {
         let text = one_line(&text.into());
         if !self.remarks.contains(&text) {
@@ -82,7 +82,7 @@ impl Notes {
     }
 }
 
-/// A comment or message must stay on one line, even with text from a file.
+/// Replaces control characters: a comment or message must stay on one line, even with text from a file.
 pub(crate) fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -9,14 +9,14 @@ use std::collections::BTreeSet;
 pub(crate) enum Pattern {
     /// This path.
     Exact(String),
-    /// This path, without a trailing slash, and all paths below it.
+    /// This path, written without a trailing slash, and all paths below it.
     Below(String),
     /// All paths that begin with this text, within its last segment too.
     Starts(String),
 }
 
 impl Pattern {
-    /// Every path.
+    /// The pattern of all paths.
     pub(crate) fn all() -> Self {
         Self::Below(String::new())
     }
@@ -61,8 +61,8 @@ impl Pattern {
         }
     }
 
-    /// Precedence in Weir: of two patterns that match a path, the smaller rank wins. Ranks compare segment by segment;
-    /// literal segments come first.
+    /// The precedence in Weir: of two patterns that match a path, the one with the smaller rank wins. Ranks compare
+    /// segment by segment; literal segments come first.
     pub(crate) fn rank(&self) -> (Vec<u8>, Reverse<usize>) {
         let count = self.path().matches('/').count();
         let mut ranks: Vec<_> =

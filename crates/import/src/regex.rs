@@ -97,7 +97,7 @@ struct Text {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// The text may continue.
+    /// The expression continues after the text.
     None,
     /// Any text may follow: the expression has `.*` here.
     Open,

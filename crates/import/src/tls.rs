@@ -70,7 +70,7 @@ pub(crate) struct Offer<'a> {
 }
 
 impl Offer<'_> {
-    /// Writes `versions` and `suites`. Errors: Weir supports none of the suites.
+    /// Writes `versions` and `suites`. Fails if Weir supports none of the suites.
     pub(crate) fn write(&self, table: &mut Table) -> Result<(), String> {
         let has = |version| self.versions.is_empty() || self.versions.contains(&version);
         if Version::ALL.into_iter().any(|version| !has(version)) {

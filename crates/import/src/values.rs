@@ -16,7 +16,7 @@ pub(crate) fn duration(ms: u64) -> Option<String> {
     })
 }
 
-/// Formats a size.
+/// Formats a number of bytes in the largest unit that divides it.
 pub(crate) fn size(bytes: u64) -> String {
     for (unit, name) in [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")] {
         if bytes > 0 && bytes.is_multiple_of(unit) {
@@ -43,7 +43,7 @@ pub(crate) fn unique(wanted: &str, is_taken: impl Fn(&str) -> bool) -> String {
     (2_u32..).map(|number| format!("{wanted}-{number}")).find(|name| !is_taken(name)).unwrap_or_default()
 }
 
-/// A network with its host bits cleared, as Weir requires.
+/// Parses a network, and clears its host bits, as Weir requires.
 pub(crate) fn network(text: &str) -> Option<String> {
     if matches!(text, "unix" | "unix:") {
         return Some("unix".to_owned());
@@ -120,7 +120,7 @@ pub(crate) fn is_grpc_service(name: &str) -> bool {
     name.len() <= 256 && name.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// Framing and hop-by-hop fields, which no route may change.
+/// Whether this is a framing or hop-by-hop field, which no route may change.
 pub(crate) fn is_framing(name: &str) -> bool {
     let name = FieldName::of(name.as_bytes());
     name.is_hop_by_hop() || matches!(name, FieldName::ContentLength | FieldName::Expect)

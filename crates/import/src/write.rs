@@ -1,4 +1,4 @@
-//! The document as TOML.
+//! Prints the translated document as TOML.
 
 use crate::model::{
     Action, Destination, Document, Edits, Handler, Listener, Route, Server, Service, Share, Table, Tcp, Value,
@@ -301,7 +301,7 @@ fn inline(value: &Value) -> String {
     }
 }
 
-/// A key, quoted if necessary.
+/// Writes a key, quoted if necessary.
 fn bare(name: &str) -> String {
     let key = TomlKeyBuilder::new(name);
     key.as_unquoted().unwrap_or_else(|| key.as_basic()).to_toml_key()
@@ -310,7 +310,7 @@ fn bare(name: &str) -> String {
 /// An escaped `${`. In values, `${` starts a reference to an environment variable; in keys it does not.
 const LITERAL: &str = "$${";
 
-/// A TOML basic string.
+/// Writes a TOML basic string.
 fn quoted(text: &str) -> String {
     TomlStringBuilder::new(text).as_basic().to_toml_value()
 }

@@ -51,8 +51,8 @@ fn what_is_called_translated_is_read() {
     }
 }
 
-/// A test expects each key that the importer writes, and the gateway's own types check the results of these tests: a key
-/// that the gateway renames fails here or there.
+/// A test expects each key that the importer writes, and the gateway's own types check the results of these tests: a
+/// key that the gateway renames fails here or there.
 #[test]
 fn each_key_is_in_a_checked_result() {
     let texts = |folders: &[&str]| -> String {
@@ -81,7 +81,7 @@ fn each_key_is_in_a_checked_result() {
     }
 }
 
-/// Each of these losses reaches stderr.
+/// Each of these directives, which the importer cannot translate, is reported as a loss at its line.
 #[test]
 fn what_is_not_done_is_reported() {
     let losses = |text: &str, kind| import(text, Path::new("x"), Some(kind), &Files).unwrap().losses;

@@ -35,7 +35,7 @@ pub enum HelloError {
 }
 
 /// Reads the ClientHello at the beginning of `bytes`, which may span several records and, with a hybrid key share,
-/// several packets. Errors: no continuation makes `bytes` a ClientHello.
+/// several packets. Fails if no further bytes can make `bytes` a ClientHello.
 ///
 /// Does not copy a partial message, and reads only the headers of its records.
 pub fn read(bytes: &[u8]) -> Result<Look<Hello>, HelloError> {
@@ -154,8 +154,8 @@ fn server_name(mut data: Reader<'_>) -> Result<Option<String>, HelloError> {
     Ok(found)
 }
 
-/// A DNS name (RFC 1035 section 2.3.4) in lower case. Removes a trailing dot, which some clients send although RFC 6066
-/// section 3 forbids it.
+/// Parses a DNS name (RFC 1035 section 2.3.4), and returns it in lower case. Removes a trailing dot, which some clients
+/// send although RFC 6066 section 3 forbids it.
 fn host_name(name: &[u8]) -> Result<String, HelloError> {
     let name = name.strip_suffix(b".").unwrap_or(name);
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
@@ -186,18 +186,18 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    /// A number of `bytes` bytes, at most 2.
+    /// Takes a number of `bytes` bytes, at most 2.
     fn number(&mut self, bytes: usize) -> Result<usize, HelloError> {
         Ok(self.take(bytes)?.iter().fold(0, |number, byte| number << 8 | usize::from(*byte)))
     }
 
-    /// A list after its length of 2 bytes, at the end of the data.
+    /// Takes a list after its length of 2 bytes. The list must end the data.
     fn last(&mut self) -> Result<Self, HelloError> {
         let list = Self { rest: self.vector(2)? };
         if self.rest.is_empty() { Ok(list) } else { Err(HelloError::Invalid) }
     }
 
-    /// A vector after its length of `bytes` bytes.
+    /// Takes a vector after its length of `bytes` bytes.
     fn vector(&mut self, bytes: usize) -> Result<&'a [u8], HelloError> {
         let len = self.number(bytes)?;
         self.take(len)

@@ -1,8 +1,8 @@
 //! The bytes that may precede HTTP on a connection: a PROXY protocol header, and a TLS ClientHello, whose server name
 //! is readable without decryption.
 //!
-//! Parsing turns the bytes received so far into a decision and consumes nothing. It rejects a prefix only if no
-//! continuation could make it valid.
+//! The parsers decide from the bytes received so far, and consume none. They reject an incomplete header or ClientHello
+//! only if no continuation could make it valid.
 
 pub mod hello;
 pub mod proxy;

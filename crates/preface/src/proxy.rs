@@ -17,7 +17,7 @@ pub struct Header {
 /// The addresses of both sides of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Addresses {
-    /// The client.
+    /// The client's address.
     pub source: SocketAddr,
     /// The address that the client connected to.
     pub destination: SocketAddr,
@@ -52,7 +52,7 @@ pub enum ProxyError {
     TooLong,
 }
 
-/// Reads the header at the beginning of `bytes`. Errors: no continuation makes `bytes` a header.
+/// Reads the header at the beginning of `bytes`. Fails if no further bytes can make `bytes` a header.
 pub fn read(bytes: &[u8]) -> Result<Look<Header>, ProxyError> {
     if begins(bytes, SIGNATURE) {
         return read_v2(bytes);
@@ -63,7 +63,7 @@ pub fn read(bytes: &[u8]) -> Result<Look<Header>, ProxyError> {
     Err(ProxyError::Missing)
 }
 
-/// Whether one of the two is a prefix of the other.
+/// Whether `bytes` and `with` agree as far as both extend, so that `bytes` may begin with `with`.
 fn begins(bytes: &[u8], with: &[u8]) -> bool {
     let common = bytes.len().min(with.len());
     bytes[..common] == with[..common]
@@ -131,7 +131,7 @@ fn read_v2(bytes: &[u8]) -> Result<Look<Header>, ProxyError> {
     Ok(Look::Complete(Header { addresses, len }))
 }
 
-/// Two addresses of `N` bytes and two ports; extensions follow.
+/// Parses two addresses of `N` bytes and two ports; extensions may follow.
 fn of<const N: usize>(block: &[u8]) -> Result<Addresses, ProxyError>
 where
     IpAddr: From<[u8; N]>,
@@ -189,7 +189,7 @@ pub fn write(version: Version, addresses: Option<Addresses>, out: &mut Vec<u8>) 
     }
 }
 
-/// Both addresses as IPv4 if possible, else both as IPv6: a header has one address family.
+/// Converts both addresses to IPv4 if possible, else both to IPv6, since a header has one address family.
 fn of_one_family(Addresses { source, destination }: Addresses) -> Addresses {
     let with = |at: SocketAddr, ip: IpAddr| SocketAddr::new(ip, at.port());
     let (from, to) = (source.ip().to_canonical(), destination.ip().to_canonical());

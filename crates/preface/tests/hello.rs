@@ -1,4 +1,4 @@
-//! ClientHellos, from Weir's TLS client and assembled by hand.
+//! ClientHellos, both from Weir's TLS client and assembled by hand.
 
 use weir_preface::Look;
 use weir_preface::hello::{Hello, HelloError, LONGEST, MOST_RECORDS, read};
@@ -63,7 +63,7 @@ fn a_real_hello_says_for_whom_it_is() {
     assert_eq!(address.server_name, None, "SNI has no addresses (RFC 6066 section 3)");
 }
 
-/// A hybrid key share makes a ClientHello larger than a packet and than the first read.
+/// A ClientHello with a hybrid key share exceeds a packet, so the first read may contain only part of it.
 #[test]
 fn a_hello_may_come_one_byte_at_a_time_and_in_many_records() {
     let whole = real("db.example.org", vec![Group::X25519Mlkem768, Group::X25519]);
@@ -117,8 +117,8 @@ fn a_hello_in_too_many_records_is_refused_before_all_of_it_has_come() {
     }
 }
 
-/// Regression test: of two SNI extensions the last one decided, and `.wild.example` matched `*.wild.example`;
-/// the server behind the gateway may see another name.
+/// Regression test: of two SNI extensions the last one decided, and the name `.wild.example` matched `*.wild.example`.
+/// The server may select another name, so the gateway rejects both.
 #[test]
 fn what_servers_may_read_in_two_ways_is_refused() {
     let alpn = || (16, vector(2, &vector(1, b"h2")));

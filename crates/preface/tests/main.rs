@@ -1,4 +1,4 @@
-//! The crate's tests.
+//! ClientHellos and PROXY protocol headers through the crate's public API, and the fuzzers' inputs.
 
 #![allow(clippy::print_stdout)]
 

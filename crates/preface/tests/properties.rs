@@ -1,4 +1,4 @@
-//! The invariants, with generated input.
+//! Generated input violates no invariant.
 
 use crate::invariants;
 use proptest::collection::vec;

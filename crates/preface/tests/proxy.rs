@@ -12,7 +12,7 @@ fn between(source: &str, destination: &str) -> Option<Addresses> {
     Some(Addresses { source: at(source), destination: at(destination) })
 }
 
-/// A version 2 header.
+/// Writes a version 2 header: `block` follows the length.
 fn v2(command: u8, family: u8, block: &[u8]) -> Vec<u8> {
     let len = (block.len() as u16).to_be_bytes();
     [b"\r\n\r\n\0\r\nQUIT\n", &[command, family][..], &len, block].concat()

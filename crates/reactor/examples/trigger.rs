@@ -1,7 +1,6 @@
-//! CPU time per request with five pollers: level-triggered epoll; edge-triggered epoll that reads until the
-//! socket is empty; edge-triggered epoll that stops at a short read; mio (edge-triggered); and Weir's
-//! reactor. Run it with
-//! `cargo run --release -p weir-reactor --example trigger [BLOCKS]`.
+//! Measures the CPU time per request with five pollers: level-triggered epoll; edge-triggered epoll that reads until
+//! the socket is empty; edge-triggered epoll that stops at a short read; mio (edge-triggered); and Weir's reactor. Run
+//! it with `cargo run --release -p weir-reactor --example trigger [BLOCKS]`.
 //!
 //! Each measurement starts a fresh server process on the first core. The server answers every read with 500
 //! bytes; 64 closed-loop connections run on the last core. The figure is the server's CPU time per request;

@@ -1,4 +1,4 @@
-//! Resolved addresses.
+//! Addresses to connect to or to listen on, after the resolution of names.
 
 use std::fmt;
 use std::net::SocketAddr;

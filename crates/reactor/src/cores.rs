@@ -18,7 +18,7 @@ pub fn worker_count() -> io::Result<usize> {
     Ok(std::thread::available_parallelism()?.get())
 }
 
-/// Pins the calling thread to one core. Errors: the core does not exist or is not allowed.
+/// Pins the calling thread to one core. Fails if the core does not exist or is not allowed.
 pub fn pin(core: usize) -> io::Result<()> {
     let mut set = CpuSet::new();
     set.set(core);
@@ -55,8 +55,8 @@ impl Drop for KeptOff {
 pub struct Cores(pub Vec<usize>);
 
 impl Cores {
-    /// Checks that this process may use every core of the list. Errors: a message that names the first core that is not
-    /// allowed and lists the allowed ones; or those of sched_getaffinity(2).
+    /// Checks that this process may use every core of the list. The error names the first core that is not allowed and
+    /// lists the allowed ones, or is that of sched_getaffinity(2).
     pub fn check(&self) -> io::Result<()> {
         let allowed = allowed()?;
         match self.0.iter().find(|core| !allowed.0.contains(core)) {

@@ -27,7 +27,7 @@ pub const HANDSHAKES_END: Duration = Duration::from_millis(200);
 /// A worker's listeners, each with the context of its connections (`T`, such as the TLS acceptor).
 #[derive(Debug)]
 pub struct Frontends<N: Net, T> {
-    /// By index; `None`: closed.
+    /// The listeners by index; `None`: closed.
     frontends: Vec<Option<Frontend<N::Listener, T>>>,
     tag: u8,
 }
@@ -37,7 +37,7 @@ struct Frontend<L, T> {
     listener: L,
     with: T,
     rests: bool,
-    /// The wheel holds a timer for the end of a pause.
+    /// Whether the wheel contains a timer for the end of a pause.
     armed: bool,
     /// The end of a drain's wait for handshakes; `None`: no drain.
     closes: Option<Instant>,
@@ -110,8 +110,9 @@ impl<N: Net, T> Frontends<N, T> {
         Some(std::mem::replace(&mut frontend.with, with))
     }
 
-    /// Call when a timer with the tag is due. Resumes a paused listener. Returns true if the listener's wait for
-    /// handshakes is over: the worker must then accept the queued connections and call [`Frontends::close`].
+    /// Call this when a timer with the tag of these listeners is due. Resumes a paused listener. Returns true if the
+    /// listener's wait for handshakes is over: the worker must then accept the queued connections and call
+    /// [`Frontends::close`].
     #[must_use]
     pub fn due(&mut self, index: u32, net: &mut N) -> bool {
         let now = net.now();
@@ -125,7 +126,7 @@ impl<N: Net, T> Frontends<N, T> {
         false
     }
 
-    /// Starts to drain all listeners, as [`Frontends::drain`].
+    /// Starts to drain all listeners: calls [`Frontends::drain`] for each.
     pub fn drain_all(&mut self, net: &mut N) {
         for index in self.indexes() {
             self.drain(index, net);
@@ -176,7 +177,7 @@ impl<N: Net, T> Frontends<N, T> {
         open.map(|(index, _)| index).collect()
     }
 
-    /// Resumes a paused listener.
+    /// Resumes a paused listener, or tries again after [`REST`].
     fn watch(&mut self, index: u32, net: &mut N) {
         let key = Key::fixed(self.tag, index);
         let Some(frontend) = self.get_mut(index).filter(|frontend| frontend.rests) else { return };
@@ -225,7 +226,7 @@ mod tests {
     }
 
     impl Worker {
-        /// One listener per name.
+        /// Creates a worker with one listener per name.
         fn new(names: &[char]) -> Self {
             let reactor = Reactor::new().unwrap();
             let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
@@ -286,8 +287,7 @@ mod tests {
         assert_eq!(worker.frontends.close(1, &worker.reactor), None);
     }
 
-    /// accept(2) fails on a listening socket after shutdown(2), and the poller reports the socket in every
-    /// turn.
+    /// accept(2) fails on a listening socket after shutdown(2), and the poller would report the socket in every turn.
     #[test]
     fn a_listener_that_cannot_accept_rests_and_is_watched_again() {
         let mut worker = Worker::new(&['a']);

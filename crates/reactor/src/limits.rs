@@ -1,4 +1,4 @@
-//! Limits of the process.
+//! The process's limit on open files, and their number.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;

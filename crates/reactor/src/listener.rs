@@ -23,7 +23,7 @@ pub struct Listener {
     address: Address,
     /// The file of a Unix socket, shared by all cores; `None` for TCP and for files of other processes.
     file: Option<Arc<SocketFile>>,
-    /// Several workers wait on the same socket.
+    /// Whether several workers wait on the same socket.
     shared: bool,
     hold: Hold,
 }
@@ -48,12 +48,12 @@ pub enum BindError {
         /// The owning process, if known.
         owner: Option<Owner>,
     },
-    /// Another system error.
+    /// Binding failed for another reason.
     #[error("cannot listen on {address}: {source}{}", advice(address, source))]
     Refused {
         /// The requested address.
         address: Address,
-        /// The error.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -131,7 +131,7 @@ impl Listener {
         Ok(Self { socket, address: Address::Tcp(address), file: None, shared: false, hold: Hold::Own })
     }
 
-    /// Starts listening, unless the socket already does. Errors: those of listen(2), or another process has taken the
+    /// Starts listening, unless the socket already does. Fails as listen(2) does, or if another process has taken the
     /// path of a Unix socket since it was reserved.
     pub fn begin(&self) -> io::Result<()> {
         match self.hold {
@@ -198,7 +198,7 @@ impl Listener {
         Self { shared: true, ..self }
     }
 
-    /// A second handle on the socket, to pass to another process. Errors: those of dup(2).
+    /// Duplicates the socket, to pass it to another process. Errors: those of dup(2).
     pub fn handle(&self) -> io::Result<Self> {
         Ok(Self { shared: self.shared, ..self.share()? })
     }
@@ -213,7 +213,7 @@ impl Listener {
         self.hold
     }
 
-    /// Device and inode of the Unix socket's file, if this process created it or took it over.
+    /// The device and inode of the Unix socket's file, if this process created it or took it over.
     pub fn file(&self) -> Option<(u64, u64)> {
         self.file.as_ref().map(|file| file.identity())
     }
@@ -229,7 +229,7 @@ impl Listener {
     }
 
     /// Claims the file: sets its permissions, and makes the last listener on the socket remove the file when dropped.
-    /// Errors: the file was removed, another file has taken its path, or chmod(2) failed.
+    /// Fails if the file was removed, another file has taken its path, or chmod(2) failed.
     pub fn claim_file(&self, mode: u32) -> io::Result<()> {
         self.file.as_ref().map_or(Ok(()), |file| file.claim(mode))
     }
@@ -304,7 +304,8 @@ impl AsFd for Listener {
     }
 }
 
-/// A dual-stack socket, such as one from systemd, reports IPv4 clients as IPv6 addresses.
+/// Converts a mapped address to IPv4: a dual-stack socket, such as one from systemd, reports IPv4 clients as IPv6
+/// addresses.
 fn plain(peer: SocketAddr) -> SocketAddr {
     SocketAddr::new(peer.ip().to_canonical(), peer.port())
 }
@@ -322,11 +323,12 @@ fn open(address: SocketAddr, share: bool) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// RFC 9293 section 3.1. No valid SYN with an ACK reaches a listener.
+/// The offset of the flags in a TCP header (RFC 9293 section 3.1). No valid segment with both SYN and ACK reaches a
+/// listener.
 const TCP_FLAGS_AT: u32 = 13;
 const TCP_SYN: u32 = 0x02;
 
-/// The kernel lowers this to `somaxconn`, 4096 by default.
+/// The length of the accept queue. The kernel lowers it to `somaxconn`, 4096 by default.
 const BACKLOG: i32 = 65_535;
 
 #[cfg(test)]

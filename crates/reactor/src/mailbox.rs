@@ -17,12 +17,12 @@ pub struct Sender<M>(Arc<Shared<M>>);
 
 #[derive(Debug)]
 struct Shared<M> {
-    /// `None`: the loop has ended.
+    /// The pending messages; `None` once the loop has ended.
     letters: Mutex<Option<Vec<M>>>,
     bell: OwnedFd,
 }
 
-/// A mailbox and its first sender. Errors: the process has run out of descriptors.
+/// Creates a mailbox and its first sender. Fails if the process has run out of descriptors.
 pub fn mailbox<M>() -> io::Result<(Mailbox<M>, Sender<M>)> {
     let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
     let shared = Arc::new(Shared { letters: Mutex::new(Some(Vec::new())), bell });

@@ -29,8 +29,7 @@ pub trait Net: fmt::Debug {
     /// The loop's timers.
     fn wheel(&mut self) -> &mut Wheel;
 
-    /// Waits until a descriptor is ready, a timer is due, or `until`; refills `events`. Errors: the poller
-    /// failed.
+    /// Waits until a descriptor is ready, a timer is due, or `until`; refills `events`. Fails if polling fails.
     fn turn(&mut self, events: &mut Events, until: Option<Instant>) -> io::Result<()>;
 
     /// Watches a connection until it is dropped. Errors: those of epoll_ctl(2).
@@ -63,15 +62,15 @@ pub trait Net: fmt::Debug {
 
 /// One connection: a byte stream in each direction. No call blocks.
 pub trait Socket: fmt::Debug {
-    /// Reads at most `limit` bytes and appends them to `into`. Errors: the connection failed.
+    /// Reads at most `limit` bytes and appends them to `into`. Fails if the connection has failed.
     fn read(&self, into: &mut Vec<u8>, limit: usize) -> io::Result<Read>;
 
-    /// Writes as much as the socket accepts; a short count means that its buffer is full. Errors: the
-    /// connection failed.
+    /// Writes as much as the socket accepts; a short count means that its buffer is full. Fails if the connection
+    /// failed.
     fn write(&self, bytes: &[u8]) -> io::Result<usize>;
 
-    /// As [`Socket::write`], for the last bytes before [`Socket::finish`]: the data and the FIN may share a
-    /// segment. Errors: the connection failed.
+    /// As [`Socket::write`], for the last bytes before [`Socket::finish`]: the data and the FIN may share a segment.
+    /// Fails if the connection has failed.
     fn write_last(&self, bytes: &[u8]) -> io::Result<usize>;
 
     /// Whether a read would block: no bytes, end of stream or error is pending.
@@ -80,7 +79,7 @@ pub trait Socket: fmt::Debug {
     /// The local address; `None` for a Unix socket.
     fn local(&self) -> Option<SocketAddr>;
 
-    /// Takes the pending error.
+    /// Takes the connection's pending error, such as that of a failed connect. Returns that error as `Err`.
     fn error(&self) -> io::Result<()>;
 
     /// Closes the sending side.

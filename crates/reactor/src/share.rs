@@ -12,11 +12,12 @@ pub(crate) fn share(spent: Duration) -> usize {
     usize::try_from(fit).map_or(MOST, |fit| fit.clamp(1, MOST))
 }
 
-/// An accept takes about 20 microseconds, or 60 if the worker closes another connection to make room. A due
-/// timer often closes a connection, too.
+/// The assumed duration of one accept or one timer. An accept takes about 20 microseconds, or 60 if the worker closes
+/// another connection to make room. A due timer often closes a connection, too.
 const EACH: Duration = Duration::from_micros(60);
 
-/// About 4 ms of work. A limit is needed, since `spent` may include time during which the process did not run.
+/// The maximum number in one turn, about 4 ms of work. `spent` alone is no limit, since it may include time during
+/// which the process did not run.
 const MOST: usize = 64;
 
 #[cfg(test)]

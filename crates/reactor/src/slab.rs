@@ -44,7 +44,7 @@ impl Key {
     }
 }
 
-/// Values under generational keys.
+/// Values under generational keys. A slot is reused after its value is removed.
 #[derive(Debug)]
 pub struct Slab<T> {
     tag: u8,
@@ -64,7 +64,7 @@ impl<T> Slab<T> {
         Self { tag, slots: Vec::new(), free: Vec::new() }
     }
 
-    /// Stores `value`.
+    /// Stores `value`, and returns its key.
     #[inline]
     pub fn insert(&mut self, value: T) -> Key {
         let index = self.free.pop().unwrap_or_else(|| {

@@ -31,7 +31,7 @@ pub fn connect(address: SocketAddr) -> io::Result<OwnedFd> {
     begin(tcp(address)?, &address)
 }
 
-/// As [`connect`] or [`connect_unix`].
+/// Connects to either kind of address, as [`connect`] or [`connect_unix`].
 pub fn connect_to(address: &Address) -> io::Result<OwnedFd> {
     match address {
         Address::Tcp(address) => connect(*address),
@@ -49,8 +49,8 @@ pub fn connect_from(source: IpAddr, address: SocketAddr) -> io::Result<OwnedFd> 
     begin(socket, &address)
 }
 
-/// Connects to a Unix domain socket. Unlike with TCP, this completes immediately: a full queue is an error. Errors:
-/// those of socket(2) and connect(2), or a path too long for `sockaddr_un` (108 bytes with its NUL).
+/// Connects to a Unix domain socket. Unlike with TCP, this completes immediately: a full queue is an error. Fails as
+/// socket(2) and connect(2) do, or if the path is too long for `sockaddr_un` (108 bytes with its NUL).
 pub fn connect_unix(path: &Path) -> io::Result<OwnedFd> {
     let address = SocketAddrUnix::new(path)?;
     begin(stream(AddressFamily::UNIX)?, &address)
@@ -74,7 +74,7 @@ fn begin(socket: OwnedFd, address: &impl SocketAddrArg) -> io::Result<OwnedFd> {
     }
 }
 
-/// Takes the socket's pending error.
+/// Takes the socket's pending error, such as that of a failed connect. Returns that error as `Err`.
 pub fn error(socket: impl AsFd) -> io::Result<()> {
     Ok(sockopt::socket_error(socket)??)
 }
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn addresses_of_others_and_of_the_other_family_are_refused() {
         let to = "127.0.0.1:9".parse().unwrap();
-        // RFC 5737: reserved for documentation.
+        // 192.0.2.0/24 is reserved for documentation (RFC 5737), so no interface has this address.
         let error = connect_from("192.0.2.1".parse().unwrap(), to).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
         assert!(connect_from("::1".parse().unwrap(), to).is_err());

@@ -1,4 +1,4 @@
-//! Signals, forwarded to every loop.
+//! Signals: a thread receives them and sends a message to every loop.
 
 use crate::mailbox::Sender;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -35,7 +35,7 @@ impl<M> Default for Handlers<M> {
 
 /// Sends a message to every loop for each SIGTERM and SIGINT: [`Stop::Drain`] for the first, [`Stop::Now`] for later
 /// ones. Passes SIGUSR1, SIGHUP and SIGUSR2 to `handlers`; other servers use these signals to reopen a log, reload or
-/// upgrade. Errors: the signal handlers cannot be installed.
+/// upgrade. Fails if the signal handlers cannot be installed.
 pub fn forward_signals<M: From<Stop> + Send + 'static>(
     loops: Vec<Sender<M>>,
     handlers: Handlers<M>,

@@ -40,7 +40,7 @@ impl Interest {
     pub const WRITE: Self = Self { read: false, write: true };
 }
 
-/// One event.
+/// The state of one ready descriptor.
 #[derive(Clone, Copy, Debug)]
 pub struct Ready {
     /// The key of the registration.
@@ -62,7 +62,7 @@ pub struct Events {
 }
 
 impl Reactor {
-    /// A new loop. Errors: the process has run out of descriptors.
+    /// Creates a loop without registrations. Fails if the process has run out of descriptors.
     pub fn new() -> io::Result<Self> {
         let now = Instant::now();
         Ok(Self { epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?, wheel: Wheel::new(now), now })
@@ -196,7 +196,7 @@ impl Events {
         self.is_partial = false;
     }
 
-    /// The event list was full: a descriptor without an event may be ready, too.
+    /// Whether the event list was full: a descriptor without an event may be ready, too.
     pub fn is_partial(&self) -> bool {
         self.is_partial
     }

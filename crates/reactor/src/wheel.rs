@@ -15,7 +15,7 @@ pub struct Wheel {
     done: u64,
     /// The latest instant at which [`Wheel::expire`] returned all due keys.
     latest: Instant,
-    /// The next check. Most turns only compare the time with this.
+    /// The next instant at which a slot may be due. Most turns only compare the time with it.
     soonest: Option<Instant>,
     /// Per level, a bit for each slot with entries.
     occupied: [u64; LEVELS],
@@ -60,7 +60,7 @@ impl Wheel {
         }
     }
 
-    /// Schedules `key` for `deadline`.
+    /// Schedules `key` for `deadline`, and returns a handle to cancel it.
     pub fn arm(&mut self, deadline: Instant, key: Key) -> Entry {
         // All ticks up to `latest` have fired.
         self.done = self.done.max(self.tick(self.latest));
@@ -87,7 +87,7 @@ impl Wheel {
         self.nodes[before as usize].after = after;
         self.nodes[after as usize].before = before;
         if before == after {
-            // Only the head remains.
+            // The list is empty, apart from its head.
             self.occupied[before as usize / SLOTS] &= !(1 << (before as usize % SLOTS));
         }
         self.release(entry.index);
@@ -242,15 +242,15 @@ const fn head(level: usize, slot: usize) -> u32 {
     (level * SLOTS + slot) as u32
 }
 
-/// One millisecond: a gateway's finest deadline is a connect timeout of about ten milliseconds.
+/// The length of a tick in milliseconds: a gateway's shortest deadline is a connect timeout of about ten milliseconds.
 const TICK_MS: u64 = 1;
-/// 64 slots: one word holds the occupancy bitmap of a level.
+/// The bits of a slot's number. With 64 slots, one word contains the occupancy bitmap of a level.
 const SLOT_BITS: u32 = 6;
 const SLOTS: usize = 1 << SLOT_BITS;
-/// 64^4 ms are 4.6 hours; keys beyond that pass through the last level again.
+/// The number of levels. They cover 64^4 ms, about 4.6 hours; keys beyond that pass through the last level again.
 const LEVELS: usize = 4;
 const HEADS: u32 = head(LEVELS, 0);
-/// A head is never unused, so index 0 can serve as "none".
+/// The index of no node: index 0 belongs to a head, which is never unused.
 const NONE: u32 = 0;
 
 #[cfg(test)]
@@ -363,7 +363,7 @@ mod tests {
         let kept = wheel.arm(at(75_000), key(0));
         let storage = wheel.nodes.len() + 3;
         for n in 0..1000 {
-            // The middle and the last entry of a slot's list, and the only entry of a slot.
+            // The second and third entries of a slot's list, and the only entry of another slot.
             let entries = [75_000, 75_000, 5].map(|ms| wheel.arm(at(ms), key(n)));
             assert_eq!(wheel.len(), 4);
             for entry in entries {

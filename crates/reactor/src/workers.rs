@@ -4,8 +4,8 @@ use crate::cores;
 use std::io;
 
 /// Runs `work(index, part)` on one thread per part and waits for all threads. With `cores`, worker `i` is pinned to the
-/// `i`-th core of the list, wrapping around if there are more workers than cores. Errors: a core is not allowed,
-/// reported before any worker runs; otherwise the first error of a worker.
+/// `i`-th core of the list, wrapping around if there are more workers than cores. Fails before any worker runs if a
+/// core is not allowed, else with the first error of a worker.
 pub fn run_workers<P: Send, E: From<io::Error> + Send>(
     parts: impl IntoIterator<Item = P>,
     cores: Option<&cores::Cores>,

@@ -17,13 +17,13 @@ pub struct Arrivals {
     pub places: u32,
     /// As `timeouts.handshake`.
     pub limit: Duration,
-    /// The turns between two replies of a client.
+    /// The round trip in turns: a client sends and receives only once in this number of turns.
     pub way: u64,
     /// Number of turns.
     pub turns: u64,
 }
 
-/// The clients' outcomes.
+/// The numbers of clients by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcomes {
     /// Clients with a response.

@@ -25,7 +25,7 @@ pub(crate) struct Client {
     switched: Option<Switched>,
     behaviour: Behaviour,
     way: Way,
-    /// Cleartext bytes sent.
+    /// The number of cleartext bytes sent so far.
     said: usize,
     /// The client does not read before this instant.
     pub(crate) wake: Duration,
@@ -36,7 +36,7 @@ pub(crate) struct Client {
     pub(crate) is_done: bool,
 }
 
-/// A client's behaviour.
+/// A client's behaviour, drawn when it connects.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Behaviour {
     /// Pipelines up to four requests.
@@ -58,7 +58,7 @@ pub(crate) struct Way {
     pub(crate) source: Option<SocketAddr>,
     /// The gateway passes the connection through without decrypting it.
     pub(crate) is_passed: bool,
-    /// Bytes of the PROXY header.
+    /// The length of the PROXY header, which precedes the cleartext.
     pub(crate) preface: usize,
 }
 
@@ -70,7 +70,7 @@ struct Body {
     bytes: Vec<u8>,
 }
 
-/// An upgraded connection.
+/// An upgraded connection, and the bytes received after the switch.
 #[derive(Debug)]
 struct Switched {
     id: usize,
@@ -180,7 +180,7 @@ impl Client {
         self.waiting.back().is_some_and(asks)
     }
 
-    /// Sends all bytes of the tunnel and ends its stream.
+    /// Checks the response that grants the switch, then sends all bytes of the tunnel and ends the stream.
     fn switch(&mut self, id: usize, has_proof: bool, ledger: &mut Ledger) {
         self.waiting.pop_front();
         self.switched = Some(Switched { id, got: Vec::new() });

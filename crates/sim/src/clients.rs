@@ -1,4 +1,4 @@
-//! A client that speaks HTTP/1.1 or HTTP/2.
+//! A client, by the HTTP version that it speaks.
 
 use crate::client::Client;
 use crate::h2::H2Client;

@@ -16,7 +16,7 @@ use weir_gateway::harness::{Bound, LeakCheck, Message, StreamCheck, WorkerHarnes
 use weir_gateway::{Counters, Timeouts};
 use weir_reactor::stop::Stop;
 
-/// All workers.
+/// The gateway: its workers, and the messages between them.
 #[derive(Debug)]
 pub(crate) struct Gateway {
     world: Rc<RefCell<World>>,
@@ -43,16 +43,16 @@ struct Mail {
     news: News,
 }
 
-/// The content of a message.
+/// The content of a message to a worker.
 #[derive(Debug)]
 enum News {
-    /// A message between workers.
+    /// A message from another worker.
     Theirs,
     /// A new configuration.
     Setting(Box<Setting>),
     /// A change of a server's health.
     Health { server: usize, moves: u8, is_down: bool },
-    /// A drain.
+    /// The start of a drain.
     Drain,
 }
 
@@ -142,7 +142,7 @@ impl Gateway {
         })
     }
 
-    /// Timer wheel entries of all running workers.
+    /// The number of timer wheel entries of all running workers.
     pub(crate) fn timers(&self) -> usize {
         let world = self.world.borrow();
         let there = self.workers.iter().zip(&world.listeners).filter(|(worker, _)| worker.is_some());
@@ -158,7 +158,7 @@ impl Gateway {
         counters
     }
 
-    /// Bytes of incomplete heads that the running workers have parsed, counted again at each attempt.
+    /// The bytes of incomplete heads that the running workers have parsed, counted again at each attempt.
     pub(crate) fn parsed_in_vain(&self) -> u64 {
         self.workers.iter().flatten().map(WorkerHarness::parsed_in_vain).sum()
     }
@@ -229,7 +229,7 @@ impl Gateway {
         }
     }
 
-    /// Flips a server's health.
+    /// Marks a random server as down, or as up again.
     pub(crate) fn turn_health(&mut self, ledger: &mut Ledger) {
         let server = self.world.borrow_mut().below(self.down.len() as u64) as usize;
         self.down[server] = !self.down[server];
@@ -257,7 +257,7 @@ impl Gateway {
         self.mail[worker].push_back((at, Mail { message, news }));
     }
 
-    /// One turn of each worker, starting with a random one.
+    /// Runs one turn of each worker, starting with a random one.
     pub(crate) fn turn(&mut self, ledger: &mut Ledger) {
         let count = self.workers.len();
         let first = match count {
@@ -305,8 +305,8 @@ impl Gateway {
         let LeakCheck { clients, upstreams, exchanges, .. } = harness.leak_check();
         let turned = harness.turn();
         let timers = self.world.borrow().listeners[worker].timers;
-        // One timer per connection and exchange, one for the listener's pause in accepting, one for the drain, and one
-        // for the clients of a renamed listener.
+        // A worker needs one timer per connection and exchange, one for the listener's pause in accepting, one for the
+        // drain, and one for the clients of a renamed listener.
         if timers > clients + upstreams + exchanges + 3 {
             ledger.violation(
                 Invariant::Leftovers,

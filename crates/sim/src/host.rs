@@ -40,7 +40,7 @@ impl Host {
         Self::responding(workers, None, limits, timeouts, over_tls)
     }
 
-    /// As [`Self::new`], with this body in each response.
+    /// Starts one worker without TLS that responds to each request with `body`.
     #[must_use]
     pub fn with_body(body: String) -> Self {
         Self::responding(1, Some(body), Limits::default(), Timeouts::default(), false)
@@ -149,7 +149,7 @@ impl Host {
         world.links[link].peer_gone = true;
     }
 
-    /// From now on, each turn reports this much time as spent before any deferrable work.
+    /// Makes each later turn report this much time as spent before any deferrable work.
     pub fn lengthen_turns(&mut self, time: Duration) {
         self.world.borrow_mut().turn = time;
     }
@@ -159,7 +159,7 @@ impl Host {
         self.holds_mail = holds;
     }
 
-    /// One turn: delivers the bytes of these clients, then each worker runs a turn and receives its messages.
+    /// Runs one turn: delivers the bytes of these clients, then each worker runs a turn and receives its messages.
     pub fn turn(&mut self, clients: impl IntoIterator<Item = usize>) {
         let mut world = self.world.borrow_mut();
         for client in clients {
@@ -227,19 +227,19 @@ impl Host {
         self.world.borrow_mut().now += time;
     }
 
-    /// Number of messages between workers so far.
+    /// The number of messages between workers so far.
     #[must_use]
     pub fn messages(&self) -> u64 {
         self.messages
     }
 
-    /// A worker's connections, exchanges and queues.
+    /// The numbers of connections, exchanges and queued requests that a worker keeps.
     #[must_use]
     pub fn leak_check(&self, worker: usize) -> LeakCheck {
         self.workers[worker].leak_check()
     }
 
-    /// Bytes of incomplete heads that a worker has parsed, counted again at each attempt.
+    /// The bytes of incomplete heads that a worker has parsed, counted again at each attempt.
     #[must_use]
     pub fn parsed_in_vain(&self, worker: usize) -> u64 {
         self.workers[worker].parsed_in_vain()
@@ -260,5 +260,5 @@ fn bound(config: Config, over_tls: bool) -> Bound {
     Bound::new(Role::Gateway, &config, server, None).expect("a valid configuration")
 }
 
-/// More turns than any test here needs.
+/// The maximum number of turns per call, far more than a test needs.
 const MOST_TURNS: usize = 10_000;

@@ -201,7 +201,7 @@ impl Run<'_> {
         self.gateway.log.iter().any(says) || self.is_log_cut()
     }
 
-    /// Whether the log omits endings: it limits its lines per second.
+    /// Whether the log omits early ends, since the gateway limits the lines per second.
     fn is_log_cut(&self) -> bool {
         let is_end = |line: &&String| {
             let word = line.split(' ').nth(1).unwrap_or_default();
@@ -212,7 +212,7 @@ impl Run<'_> {
         ended > told
     }
 
-    /// The number of log lines that end a request; excludes those about stray bytes after a response.
+    /// The number of log lines about the early end of a request; excludes those about stray bytes after a response.
     fn reasons(&self, id: usize) -> usize {
         let named = format!("/{id}\"");
         let ends = |line: &&String| line.contains(&named) && !line.contains(" upstream_stray ");
@@ -249,7 +249,7 @@ impl Run<'_> {
         entry.arrivals.is_empty() && answered.next().is_some_and(is_early)
     }
 
-    /// The access log has one complete line for each request with a complete head.
+    /// Checks that the access log has one complete line for each request with a complete head. Returns the violations.
     fn wrong_lines(&self) -> Vec<(Invariant, String)> {
         const ALWAYS: [&str; 3] = ["time", "listener", "status"];
         const OF_A_HEAD: [&str; 3] = ["method", "host", "target"];
@@ -276,7 +276,8 @@ impl Run<'_> {
         wrong
     }
 
-    /// A request on a connection of a listener that was renamed does not follow a configuration with the new name.
+    /// Checks that no request on a connection of a renamed listener used a configuration with the new name. Returns the
+    /// violations.
     fn wrong_configurations(&self) -> Vec<(Invariant, String)> {
         let world = self.world.borrow();
         let mut wrong = Vec::new();
@@ -293,7 +294,7 @@ impl Run<'_> {
         wrong
     }
 
-    /// Each exchange ends once, and retries stay within their budget.
+    /// Checks that each exchange ended once, and that retries stayed within their budget. Returns the violations.
     fn wrong_counts(&self) -> Vec<(Invariant, String)> {
         let mut wrong = Vec::new();
         let counters = self.gateway.counters();

@@ -13,7 +13,7 @@ use weir_gateway::document::Retry;
 pub(crate) struct Ledger {
     /// One entry for each request that a client began to send.
     pub(crate) entries: Vec<Entry>,
-    /// Arrivals at origins that the checks have not seen yet.
+    /// Arrivals at origins that the checks have not processed yet.
     pub(crate) arrived: Vec<(usize, Arrival)>,
     /// Violated invariants.
     pub(crate) violations: Vec<String>,
@@ -21,14 +21,14 @@ pub(crate) struct Ledger {
     pub(crate) trace: Vec<String>,
 }
 
-/// One request.
+/// A request with its arrivals at origins and its outcome.
 #[derive(Debug)]
 pub(crate) struct Entry {
     /// The request as the client sent it.
     pub(crate) ask: Ask,
     /// The client's link.
     pub(crate) link: usize,
-    /// The time of sending.
+    /// The time at which the client began to send the request.
     pub(crate) at: Duration,
     /// Offset of the request's first byte in the client's cleartext.
     pub(crate) from: usize,
@@ -96,14 +96,14 @@ pub(crate) struct Repeats {
     pub(crate) after_errors: bool,
 }
 
-/// A request's result for its client.
+/// How a request ended for its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The client received its own response, complete.
     Answered,
     /// The gateway rejected the request with this status.
     Refused(u16),
-    /// The connection ended first.
+    /// The connection ended before the response was complete.
     Lost,
     /// The client disconnected, or knew that the connection would close.
     Forgone,
@@ -126,7 +126,7 @@ impl Ledger {
         self.violations.push(what);
     }
 
-    /// A new entry for a request that a client is about to send.
+    /// Creates an entry for a request that a client is about to send.
     pub(crate) fn entry(ask: Ask, link: usize, at: Duration) -> Entry {
         Entry {
             ask,
@@ -203,7 +203,7 @@ impl Ledger {
         self.entries.get_mut(id)?.arrivals.get_mut(attempt)
     }
 
-    /// Records an event.
+    /// Adds an event to the trace.
     pub(crate) fn note(&mut self, what: impl FnOnce() -> String) {
         self.trace.push(what());
     }
@@ -225,5 +225,5 @@ impl Ledger {
     }
 }
 
-/// The gateway keeps no longer requests for a retry.
+/// The maximum length of a request that the gateway keeps for a retry, in bytes.
 const LONGEST_REPEATED: usize = 16 * 1024;

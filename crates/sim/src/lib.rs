@@ -12,8 +12,8 @@
 //! 4. **Once.** A request arrives once. It arrives again only if its method and size allow that, after a reused
 //!    connection closed without a byte of a response, or at another server after an error, and retries stay within
 //!    their budget. A request that an origin has reported as not processed may arrive again, whatever its method.
-//! 5. **Outcome.** Each request ends once: with its response, with an error from the gateway, with a reset stream, or with
-//!    a closed connection.
+//! 5. **Outcome.** Each request ends once: with its response, with an error from the gateway, with a reset stream, or
+//!    with a closed connection.
 //! 6. **Reason.** Each request that ends early has a reason in the log.
 //! 7. **Access line.** Each request that an origin received has one line in the access log, and the line is complete.
 //! 8. **Servers.** No request or connection goes to a drained server, and none to a server that is down or ejected

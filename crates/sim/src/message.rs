@@ -28,9 +28,9 @@ pub(crate) struct Ask {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BodyOf {
-    /// Length in bytes.
+    /// The length in bytes.
     pub(crate) length: usize,
-    /// Chunked, or with Content-Length.
+    /// Whether the body is chunked; otherwise its head has a Content-Length.
     pub(crate) chunked: bool,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// A random error.
+    /// Creates a random error response.
     pub(crate) fn by_chance(world: &mut World) -> Self {
         let status = [503, 503, 503, 502, 504, 500][world.below(6) as usize];
         let length = length(world);
@@ -77,7 +77,8 @@ impl Failure {
 }
 
 impl Ask {
-    /// A random request. `plain`: HTTP/1.1 on a persistent connection, with a response of known length.
+    /// Creates a random request; with `plain`, one of HTTP/1.1 on a persistent connection, with a response of known
+    /// length.
     pub(crate) fn by_chance(id: usize, plain: bool, world: &mut World) -> Self {
         let method = match world.below(10) {
             0 => Method::Head,
@@ -211,7 +212,7 @@ impl Answer {
         }
     }
 
-    /// The status code.
+    /// The status of the response, in HTTP/1.1.
     pub(crate) fn status(self) -> u16 {
         match self {
             Self::Length(_) | Self::Chunked(_) | Self::UntilClose(_) => 200,
@@ -269,12 +270,12 @@ pub(crate) fn write_body(body: &[u8], chunked: bool, trailers: &str, world: &mut
     out.extend_from_slice(format!("0\r\n{trailers}\r\n").as_bytes());
 }
 
-/// A body's bytes. They depend on the ID and the position, so that checks detect misplaced bytes.
+/// The bytes of a body. They depend on the ID and the position, so that checks detect misplaced bytes.
 pub(crate) fn pattern(id: usize, length: usize) -> Vec<u8> {
     (0..length).map(|at| (at * 7 + at / 251 + id * 31 + id / 7) as u8).collect()
 }
 
-/// The method in a request line.
+/// The method's name, as in a request line.
 pub(crate) fn name(method: Method) -> &'static str {
     match method {
         Method::Get => "GET",

@@ -30,7 +30,7 @@ pub(crate) struct SimSocket {
 pub(crate) struct SimListener;
 
 impl SimNet {
-    /// A worker's view of this world.
+    /// Creates a worker's view of this world.
     pub(crate) fn new(world: Rc<RefCell<World>>, worker: usize) -> Self {
         let now = world.borrow().instant();
         Self { world, worker, wheel: Wheel::new(now), now }
@@ -149,7 +149,7 @@ impl Net for SimNet {
 
 /// The client address of a link, as in the gateway's log.
 pub(crate) fn peer_address(link: usize) -> SocketAddr {
-    // RFC 5737: reserved for documentation.
+    // 192.0.2.0/24 is reserved for documentation (RFC 5737).
     SocketAddr::from(([192, 0, 2, (link >> 16) as u8], (link & 0xffff) as u16))
 }
 
@@ -172,7 +172,7 @@ fn readiness(link: &crate::world::Link, world: &World) -> Option<Ready> {
 }
 
 impl SimSocket {
-    /// Fails once if the connection failed.
+    /// Fails while the connection is not established, and once after it failed.
     fn check(&self, world: &mut World) -> io::Result<()> {
         let now = world.now;
         let link = &mut world.links[self.link];

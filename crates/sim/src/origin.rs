@@ -187,7 +187,7 @@ impl Origin {
         }
     }
 
-    /// Resets the connection.
+    /// Resets the connection, since the server has an outage.
     pub(crate) fn goes_dark(&mut self, world: &mut World) {
         if !self.is_done {
             world.reset(self.peer.link, true);

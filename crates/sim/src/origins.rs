@@ -1,4 +1,4 @@
-//! An origin that speaks HTTP/1.1 or HTTP/2.
+//! An origin, by the HTTP version that the gateway speaks to it.
 
 use crate::h2_origin::H2Origin;
 use crate::ledger::Ledger;
@@ -80,7 +80,7 @@ impl AnyOrigin {
         }
     }
 
-    /// Resets the connection.
+    /// Resets the connection, since the server has an outage.
     pub(crate) fn goes_dark(&mut self, world: &mut World) {
         match self {
             Self::H1(origin) => origin.goes_dark(world),

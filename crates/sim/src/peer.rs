@@ -30,7 +30,7 @@ pub(crate) enum End {
     Clean,
     /// TLS without close_notify.
     Truncated,
-    /// A reset.
+    /// A reset of the connection.
     Reset,
 }
 

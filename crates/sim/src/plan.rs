@@ -6,17 +6,17 @@ use weir_gateway::document::{HalfClose, ProxyProtocol, Retry};
 /// The participants and faults of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Gateway workers.
+    /// The number of gateway workers.
     pub workers: usize,
-    /// Servers of the upstream.
+    /// The number of servers of the upstream service.
     pub servers: usize,
-    /// Concurrent clients.
+    /// The number of concurrent clients.
     pub clients: usize,
-    /// Requests per client.
+    /// The number of requests per client.
     pub requests: usize,
-    /// TLS between clients and gateway.
+    /// Whether clients use TLS.
     pub client_tls: bool,
-    /// TLS between gateway and origins.
+    /// Whether the gateway uses TLS towards origins.
     pub upstream_tls: bool,
     /// Splits and delays bytes, limits buffers and shuffles events.
     pub rough: bool,
@@ -26,7 +26,7 @@ pub struct Plan {
     pub http2: u64,
     /// The servers of the upstream speak HTTP/2.
     pub http2_servers: bool,
-    /// Reloads switch between HTTP/1.1 and HTTP/2 to servers that speak both; cleartext only.
+    /// Reloads switch the gateway between HTTP/1.1 and HTTP/2 towards servers that speak both. For cleartext only.
     pub flips_http2: bool,
     /// Limit of concurrent requests on one connection to an HTTP/2 server; `None`: the default.
     pub most_streams: Option<u32>,
@@ -103,7 +103,7 @@ pub struct Plan {
     pub routes: usize,
     /// Number of gateway certificates, one of which has the clients' server name; at least 1.
     pub certificates: usize,
-    /// Maximum number of steps.
+    /// Maximum number of steps before the run counts as stuck.
     pub most_steps: u64,
 }
 
@@ -308,5 +308,5 @@ pub fn shrink(seed: u64, plan: &Plan) -> (u64, Plan, Report) {
     (seed, plan, report)
 }
 
-/// A client that hangs takes many steps in every attempt.
+/// The maximum number of steps for shrinking, since a client that hangs takes many steps in every attempt.
 const MOST: u64 = 5_000_000;

@@ -222,7 +222,7 @@ fn take(world: &mut World, link: usize, into: &mut Vec<u8>) {
     }
 }
 
-/// The client's bytes start as a response, or are the frames of an HTTP/2 server.
+/// Checks that the client's bytes start as a response, or are the frames of an HTTP/2 server.
 fn is_answer(got: &[u8], is_h2: bool) {
     if is_h2 {
         return are_frames(got);
@@ -231,7 +231,7 @@ fn is_answer(got: &[u8], is_h2: bool) {
     assert!(got.is_empty() || head.is_ok(), "{head:?}: {}", got.escape_ascii());
 }
 
-/// Complete frames, except that the last one may be cut off; the first one is SETTINGS.
+/// Checks that the bytes are frames, of which the first one is SETTINGS and only the last one may be cut off.
 fn are_frames(got: &[u8]) {
     let (mut rest, mut is_first) = (got, true);
     while let Some(header) = rest.first_chunk::<HEADER_BYTES>().map(FrameHeader::parse) {
@@ -244,7 +244,7 @@ fn are_frames(got: &[u8]) {
     }
 }
 
-/// An origin's bytes are complete requests, up to one that is cut off or an upgrade.
+/// Checks that an origin's bytes are complete requests, up to one that is cut off or an upgrade.
 fn are_requests(got: &[u8]) {
     let mut rest = got;
     let limits = Limits::default();

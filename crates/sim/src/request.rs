@@ -8,7 +8,7 @@ use crate::switch::Switch;
 use std::net::IpAddr;
 use weir_http::Method;
 
-/// A received head.
+/// The parts of a received request head that the origins check, in either HTTP version.
 pub(crate) struct Received<'a> {
     pub(crate) method: Method,
     pub(crate) target: &'a str,

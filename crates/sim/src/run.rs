@@ -73,20 +73,20 @@ pub struct Steady {
     pub requests: usize,
     /// Each request uses a new connection.
     pub lives: bool,
-    /// As in [`Plan`].
+    /// As [`Plan::routes`].
     pub routes: usize,
-    /// As in [`Plan`].
+    /// As [`Plan::certificates`].
     pub certificates: usize,
 }
 
 impl Steady {
-    /// Sends all requests.
+    /// Runs the client until it has received all responses.
     pub fn run(self) -> Report {
         let Self { client_tls, upstream_tls, routes, certificates, .. } = self;
         let plain =
             Plan { pipelines: false, marks: false, access_log: false, most_steps: u64::MAX, ..Plan::plain() };
         let plan = Plan { client_tls, upstream_tls, routes, certificates, ..plain };
-        // The first key pair of a process gathers entropy, which costs as much as a hundred handshakes.
+        // The first key pair of a process gathers entropy, which takes as long as a hundred handshakes.
         drop(tls::client_session(false));
         let mut run = Run::new(0, &plan);
         let below = if routes == 0 { "" } else { ROUTED };
@@ -107,7 +107,7 @@ pub(crate) struct Run<'a> {
     steps: u64,
     still: u64,
     drain_within: Duration,
-    /// The start of the drain.
+    /// The time at which the drain started, if it did.
     pub(crate) draining: Option<Duration>,
     /// The time at which the last client finished.
     pub(crate) played: Duration,
@@ -237,7 +237,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// One turn of all participants; returns whether anything can still happen.
+    /// Runs one turn of all participants; returns whether anything can still happen.
     pub(crate) fn step(&mut self) -> bool {
         self.steps += 1;
         let before = self.world.borrow().moves;
@@ -360,7 +360,7 @@ fn timeouts(seed: u64, plan: &Plan) -> Timeouts {
         timeouts.connect = Duration::from_secs(100);
         timeouts.upstream_handshake = Duration::from_secs(100);
     }
-    // Closing pooled connections at any moment must not affect clients.
+    // A gateway that closes pooled connections at any moment must not affect clients.
     if plan.rough && seed % 2 == 1 {
         timeouts.pooled = Duration::from_millis(1 + seed % 20);
     }
@@ -373,7 +373,7 @@ fn timeouts(seed: u64, plan: &Plan) -> Timeouts {
         timeouts.stall = Duration::from_secs(20);
     }
     if plan.drains && plan.is_faultless() {
-        // Small buffers delay a drain by minutes.
+        // Small buffers can delay a drain by minutes.
         timeouts.drain = Duration::from_secs(3000);
     }
     // Limits how long the simulator waits for the last timer.
@@ -400,7 +400,7 @@ fn announcement(link: usize, world: &mut World) -> Announcement {
     Announcement { bytes, source: if is_own { peer_address(link) } else { source } }
 }
 
-/// More than a loop can be late.
+/// The time by which a drain may exceed its timeout: more than the simulated event loop is ever late.
 const LATE: Duration = Duration::from_secs(1);
 
 /// Limit of consecutive turns without an event or progress of the clock.

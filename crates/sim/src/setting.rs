@@ -30,7 +30,7 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    /// A plan's first setting.
+    /// The configuration at the start of a run.
     pub(crate) fn new(plan: &Plan, timeouts: Timeouts) -> Self {
         let (moves, drained) = (vec![0; plan.servers], vec![false; plan.servers]);
         Self { version: 0, moves, renamed: false, http2: plan.http2_servers, drained, timeouts }
@@ -98,7 +98,7 @@ impl Setting {
         Bound::new(role, &config, server, client).expect("a valid configuration")
     }
 
-    /// `plan.routes` routes to the upstream, five per host; for 0, one catch-all route.
+    /// Creates `plan.routes` routes to the upstream, five per host; for 0, one catch-all route.
     fn routes(&self, plan: &Plan) -> Vec<Route> {
         let mut to_upstream = Route {
             service: Some("upstream".into()),
@@ -131,7 +131,7 @@ impl Setting {
     }
 }
 
-/// The ejection settings.
+/// The plan's ejection settings: after two failures in a row, or by percentage.
 fn eject(plan: &Plan) -> Eject {
     let on = EjectOn { statuses: statuses(plan.ejects_errors, 500..=599), ..EjectOn::default() };
     match plan.eject_percent {
@@ -147,7 +147,7 @@ fn statuses(are_meant: bool, statuses: RangeInclusive<u16>) -> ErrorStatuses {
 /// Error statuses that the gateway retries at another server, if the plan asks for such retries.
 pub(crate) const RETRIED: RangeInclusive<u16> = 502..=504;
 
-/// A rough network is slower than the minimum rates, so a faultless plan has none.
+/// The minimum rates. A faultless plan has none, since a rough network is slower.
 fn min_rate(plan: &Plan) -> MinRate {
     match plan.is_faultless() {
         true => MinRate { request: 0, answer: 0, ..MinRate::default() },
@@ -157,7 +157,7 @@ fn min_rate(plan: &Plan) -> MinRate {
 
 /// The address of a server after this many moves.
 pub(crate) fn origin(server: usize, moves: u8) -> [u8; 4] {
-    // RFC 2544: reserved for benchmarks.
+    // 198.18.0.0/15 is reserved for benchmarks (RFC 2544).
     [198, 18, server as u8, moves]
 }
 

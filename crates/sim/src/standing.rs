@@ -11,7 +11,7 @@ pub(crate) struct Standing(Vec<Vec<Known>>);
 /// The state of one server as one worker knows it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
-    /// The server's number of moves.
+    /// How often the server's address has changed.
     moves: u8,
     is_down: bool,
     is_drained: bool,
@@ -21,12 +21,12 @@ struct Known {
 }
 
 impl Standing {
-    /// All servers healthy.
+    /// The state at the start of a run: all servers are healthy.
     pub(crate) fn new(workers: usize, servers: usize) -> Self {
         Self(vec![vec![Known::default(); servers]; workers])
     }
 
-    /// A worker adopts a configuration. The worker then knows nothing about a server with a new address.
+    /// Records that a worker adopts a configuration. A server with a new address starts without a known state.
     pub(crate) fn adopted(&mut self, worker: usize, moves: &[u8], drained: &[bool], now: Duration) {
         for ((known, moves), is_drained) in self.0[worker].iter_mut().zip(moves).zip(drained) {
             if known.moves != *moves {
@@ -38,7 +38,7 @@ impl Standing {
         }
     }
 
-    /// A worker learns that a server, at this number of moves, is down or up.
+    /// Records that a worker learns that a server, at this number of moves, is down or up.
     pub(crate) fn is(&mut self, worker: usize, server: usize, moves: u8, is_down: bool, now: Duration) {
         let known = &mut self.0[worker][server];
         if known.moves == moves && known.is_down != is_down {
@@ -46,7 +46,7 @@ impl Standing {
         }
     }
 
-    /// A worker logs that it ejected the server at this address.
+    /// Records that a worker has ejected the server at this address.
     pub(crate) fn ejected(&mut self, worker: usize, (address, until): Ejection, now: Duration) {
         let Some((server, moves)) = server_at(address) else { return };
         let known = &mut self.0[worker][server];

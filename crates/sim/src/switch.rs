@@ -62,8 +62,8 @@ impl Switch {
         fields
     }
 
-    /// Checks that a request asks an origin for this protocol. `asked`: the client's request, if any; `protocol`: the
-    /// protocol in the received head, empty if absent.
+    /// Checks that a request asks an origin for this protocol. `asked` is the client's request, if any; `protocol` is
+    /// the protocol in the received head, or empty.
     pub(crate) fn check(asked: Option<Self>, id: usize, protocol: &str, ledger: &mut Ledger) {
         let wanted = asked.map_or("", |switch| switch.protocol);
         if wanted != protocol {
@@ -72,8 +72,9 @@ impl Switch {
         }
     }
 
-    /// Checks the bytes that an origin has received from the client when the stream ends cleanly. `servers_end`: the
-    /// whole tunnel closes when the origin closes its side, so with [`Order::AtOnce`] the client's last bytes may be missing.
+    /// Checks the bytes that an origin has received from the client when the stream ends cleanly. With `servers_end`,
+    /// the whole tunnel closes when the origin closes its side, so with [`Order::AtOnce`] the client's last bytes may
+    /// be missing.
     pub(crate) fn ends_at_origin(self, id: usize, got: &[u8], servers_end: bool, ledger: &mut Ledger) {
         let is_own = self.is_own(id, got, ledger);
         if let Some(entry) = ledger.entries.get_mut(id) {

@@ -23,7 +23,7 @@ pub(crate) struct World {
     pub(crate) listeners: Vec<Listening>,
     /// Links that the gateway opened and no origin has accepted yet.
     pub(crate) dialled: Vec<usize>,
-    /// The gateway's connection attempts that the checks have not seen yet.
+    /// The gateway's connection attempts that the checks have not processed yet.
     pub(crate) attempts: Vec<usize>,
     /// Addresses at which origins refuse connections, with the end of the outage.
     pub(crate) dark: HashMap<[u8; 4], Duration>,
@@ -48,7 +48,7 @@ pub(crate) struct Listening {
     pub(crate) key: Option<Key>,
     /// The listener refuses new connections.
     pub(crate) refuses: bool,
-    /// The worker's next timer.
+    /// The instant of the worker's next timer.
     pub(crate) timer: Option<Duration>,
     /// Entries in the worker's timer wheel.
     pub(crate) timers: usize,
@@ -138,7 +138,7 @@ impl Pipe {
         Self { capacity, read: 0, flight: VecDeque::new(), arrived: VecDeque::new(), end: None, reset: None }
     }
 
-    /// Free space in the buffer.
+    /// The free space in the buffer, in bytes.
     pub(crate) fn room(&self) -> usize {
         let used = self.arrived.iter().map(|(piece, read)| piece.len() - read).sum::<usize>()
             + self.flight.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
@@ -175,7 +175,7 @@ impl Pipe {
         self.reset.is_some_and(|reset| reset <= now)
     }
 
-    /// Bytes received so far.
+    /// The number of bytes received so far.
     fn heard(&self) -> usize {
         self.read + self.arrived.iter().map(|(piece, read)| piece.len() - read).sum::<usize>()
     }
@@ -217,7 +217,7 @@ impl Pipe {
 }
 
 impl World {
-    /// A world without events.
+    /// A network without connections.
     pub(crate) fn new(seed: u64, faults: Faults, workers: usize) -> Self {
         Self {
             base: Instant::now(),
@@ -237,7 +237,7 @@ impl World {
         }
     }
 
-    /// The loop's clock.
+    /// The current time, as the gateway's event loops read it.
     pub(crate) fn instant(&self) -> Instant {
         self.base + self.now
     }
@@ -284,7 +284,7 @@ impl World {
         link
     }
 
-    /// Errors: no free descriptor for another connection.
+    /// Takes a descriptor for another connection. Fails at random, as if no descriptor were free.
     pub(crate) fn descriptor(&mut self) -> io::Result<()> {
         let is_short = self.faults.shortages > 0 && self.below(1000) < self.faults.shortages;
         if !is_short {
@@ -317,7 +317,7 @@ impl World {
         link
     }
 
-    /// Links that at least one side has open.
+    /// The links that at least one side has open.
     pub(crate) fn live(&self) -> impl Iterator<Item = &Link> {
         self.live.iter().map(|link| &self.links[*link])
     }
@@ -338,7 +338,7 @@ impl World {
         }
     }
 
-    /// A random transit delay.
+    /// Returns a random transit delay on a rough network, else zero.
     pub(crate) fn delay(&mut self) -> Duration {
         if !self.faults.rough {
             return Duration::ZERO;
@@ -350,7 +350,7 @@ impl World {
         }
     }
 
-    /// A random part of `most`: at least one, unless `most` is zero.
+    /// Returns a random part of `most` on a rough network, else `most`; at least one, unless `most` is zero.
     pub(crate) fn piece(&mut self, most: usize) -> usize {
         if !self.faults.rough || most == 0 {
             return most;
@@ -362,7 +362,7 @@ impl World {
         }
     }
 
-    /// From now on, delivers the peer's bytes on this link whole and without delay.
+    /// Makes the network deliver later bytes of the peer on this link whole and without delay.
     pub(crate) fn calm(&mut self, link: usize) {
         self.pipe(link, true).capacity = 1 << 22;
         self.links[link].is_calm = true;
@@ -401,7 +401,7 @@ impl World {
         self.moves += 1;
     }
 
-    /// Records that the gateway has sent its last byte: it will not respond to later requests.
+    /// Records that the gateway has sent its last byte, and will not respond to later requests.
     fn hears_no_more(&mut self, link: usize) {
         let link = &mut self.links[link];
         link.is_finished |= !link.gateway_gone;
@@ -421,7 +421,7 @@ impl World {
         self.moves += 1;
     }
 
-    /// One direction of a link.
+    /// Returns the direction of a link towards the gateway if `upward`, else the one from the gateway.
     pub(crate) fn pipe(&mut self, link: usize, upward: bool) -> &mut Pipe {
         let link = &mut self.links[link];
         if upward { &mut link.up } else { &mut link.down }
@@ -471,7 +471,7 @@ impl World {
             .min()
     }
 
-    /// The gateway closes its socket.
+    /// Closes the gateway's socket.
     pub(crate) fn close_gateway(&mut self, link: usize) {
         self.links[link].gateway_gone = true;
         self.hears_no_more(link);
@@ -487,7 +487,7 @@ impl World {
         self.moves += 1;
     }
 
-    /// A peer closes its socket.
+    /// Closes a peer's socket.
     pub(crate) fn close_peer(&mut self, link: usize) {
         let this = &mut self.links[link];
         this.peer_gone = true;

@@ -18,7 +18,7 @@ const WARM: usize = 100;
 /// Counted rounds.
 const ROUNDS: usize = 300;
 
-/// Sequential requests: no allocation in 300.
+/// In 300 sequential requests, the worker allocates nothing.
 #[test]
 fn a_warm_cleartext_request_allocates_nothing() {
     for by_host in [false, true] {
@@ -27,7 +27,7 @@ fn a_warm_cleartext_request_allocates_nothing() {
     }
 }
 
-/// With sixteen requests in flight the number of events per turn varies, and a list may grow once.
+/// Sixteen concurrent requests: the number of events per turn varies, so a list may still grow once.
 #[test]
 fn warm_cleartext_requests_at_once_allocate_nothing() {
     let connections = 16;
@@ -36,7 +36,7 @@ fn warm_cleartext_requests_at_once_allocate_nothing() {
     assert!(counted < requests as u64 / 100, "{counted} in {requests} requests");
 }
 
-/// The TLS library allocates for a request and its response, each one record per side.
+/// On a side with TLS, the TLS library allocates once for the record of a request, and once for that of its response.
 #[test]
 fn a_warm_request_over_tls_allocates_what_is_known() {
     for (client_tls, upstream_tls, known) in
@@ -54,7 +54,8 @@ fn a_warm_request_over_tls_allocates_what_is_known() {
     }
 }
 
-/// Allocations of the TLS library per request on one side. They also prove that the test counts allocations.
+/// Allocations of the TLS library per request on one side. The exact number also shows that the test counts
+/// allocations.
 const ONE_SIDE: u64 = 2;
 
 #[derive(Clone, Copy)]
@@ -150,7 +151,7 @@ const NAME: &str = "a.example";
 const REQUEST: &[u8] = b"GET /a/b?c=d HTTP/1.1\r\nHost: a.example\r\nUser-Agent: test\r\nAccept: */*\r\n\r\n";
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\n0123456789";
 
-/// Responds to all requests on all connections. Each thread ends with its connection.
+/// Starts a server that responds to all requests, with a thread for each connection. Returns the address.
 fn serve(tls: Option<Acceptor>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

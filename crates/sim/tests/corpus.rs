@@ -21,7 +21,7 @@ fn connections() {
     }
 }
 
-/// Each connection cut off at up to 40 places.
+/// Runs each script cut off at up to 40 places.
 #[test]
 fn connections_that_end_anywhere() {
     for (path, script) in corpus() {
@@ -32,7 +32,7 @@ fn connections_that_end_anywhere() {
     }
 }
 
-/// Each connection with all flags of the gateway.
+/// Runs each script with every combination of the gateway's flags.
 #[test]
 fn connections_under_other_settings() {
     for (path, script) in corpus() {
@@ -54,7 +54,7 @@ fn heads_that_trickle() {
     let request = format!("GET / HTTP/1.1\r\nHost: h\r\n{field}");
     let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n{field}");
     for (request_piece, answer_piece) in [(1, 255), (255, 1), (1, 1)] {
-        // Plain, buffered and mirrored.
+        // The gateway forwards bodies as they arrive, buffers messages, or mirrors requests.
         for flags in [0, 2, 8] {
             let request = say(0, request.as_bytes(), request_piece);
             connection(&[&[flags], &request[..], &say(1, answer.as_bytes(), answer_piece)].concat());

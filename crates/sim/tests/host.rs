@@ -1,4 +1,4 @@
-//! Rules for connections without a request at a server.
+//! Rules for connections that have no request in flight.
 
 use std::time::Duration;
 use weir_gateway::Timeouts;
@@ -51,7 +51,7 @@ fn a_new_client_displaces_no_client_with_a_recent_request() {
     ask(&mut host, asking, GET);
 }
 
-/// The new client's worker has no idle connection, the others have many.
+/// The new client's worker has no idle connection, so one of the others closes some.
 #[test]
 fn a_client_without_room_costs_few_idle_ones_of_one_other_worker() {
     const IDLE: usize = 20;
@@ -119,8 +119,8 @@ fn the_cost_of_a_trickling_client_is_linear() {
     assert!(host.parsed_in_vain(0) < 2 * start.len() as u64, "{}", host.parsed_in_vain(0));
 }
 
-/// The client of the borrowing worker disconnected, so the borrowed connection is idle there. Its idle timeout counts from
-/// its last response.
+/// The client of the worker that borrowed a connection has disconnected, so the connection is idle there. Its idle
+/// timeout still starts at its last response.
 #[test]
 fn a_borrowed_connection_is_idle_for_no_longer_than_one_that_stayed() {
     let timeouts = Timeouts { pooled: Duration::from_secs(50), ..Timeouts::default() };
@@ -146,8 +146,9 @@ fn a_borrowed_connection_is_idle_for_no_longer_than_one_that_stayed() {
 /// The client's preface and an empty SETTINGS frame.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
-/// Regression test: when a turn filled the connection's buffer and the socket took all of it at once, the gateway did not
-/// send the remaining output of other streams before the client sent another frame. Clients with large windows stalled.
+/// Regression test: when a turn filled the connection's buffer and the socket took all of it at once, the gateway did
+/// not send the remaining output of other streams before the client sent another frame. Clients with large windows
+/// stalled.
 #[test]
 fn output_beyond_a_turn_follows_without_input() {
     const BODY: usize = 100_000;

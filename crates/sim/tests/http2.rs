@@ -11,8 +11,8 @@ fn ended(report: &Report, reason: &str) -> u64 {
     report.counters.ended().find(|(known, _)| *known == reason).map_or(0, |(_, count)| count)
 }
 
-/// Also a regression test: when a response ended without data while the connection's buffer was full, the gateway counted
-/// the end as sent, and reset the stream.
+/// Also a regression test: when a response ended without data while the connection's buffer was full, the gateway
+/// recorded the end as sent, and reset the stream.
 #[test]
 fn undisturbed_streams_get_their_responses() {
     for seed in seeds(30) {
@@ -40,7 +40,8 @@ fn a_rough_network_loses_no_stream() {
     assert!(tunnels.complete[1][0] > 2 && tunnels.refused[1][0] > 0, "WebSockets on streams: {tunnels:?}");
 }
 
-/// Resets, stalls, malformed frames, lost connections, bad responses, both versions of HTTP, a drain in some.
+/// Runs with every kind of fault of clients, streams and servers, with clients of both HTTP versions. Some of the
+/// gateways drain.
 #[test]
 fn each_fault_of_a_stream_has_one_reason() {
     const REASONS: [&str; 5] =
@@ -74,14 +75,14 @@ fn each_fault_of_a_stream_has_one_reason() {
     assert!(is_one || are_met, "WebSockets on streams are complete or cut: {tunnels:?}");
 }
 
-/// In a network without delays, nothing but a stall takes time.
+/// The network has no delays, so every delay would be due to a stalled stream.
 #[test]
 fn a_stalled_stream_delays_no_other() {
     let mut stalled = 0;
     for seed in seeds(40) {
         let buffers = seed % 3 == 0;
         let report = well(seed, &Plan { stalls: 200, buffers, ..Plan::plain().over_http2() });
-        // Whichever limit is the nearest.
+        // The limit that a stalled stream reaches first decides its reason.
         for reason in ["client_stalled", "client_too_slow", "answer_overdue"] {
             stalled += ended(&report, reason);
         }
@@ -123,7 +124,7 @@ fn streams_are_retried_and_their_servers_ejected() {
     assert!(is_one || (retries > 10 && ejections > 5), "{retries} retries, {ejections} ejections");
 }
 
-/// Only the drain ends connections: after GOAWAY, clients send the unprocessed requests again elsewhere.
+/// Only the drain ends connections. After GOAWAY, clients send the unprocessed requests on other connections.
 #[test]
 fn a_drain_loses_no_stream() {
     for seed in seeds(30) {

@@ -11,7 +11,7 @@ fn ended(report: &Report, reason: &str) -> u64 {
     report.counters.ended().find(|(known, _)| *known == reason).map_or(0, |(_, count)| count)
 }
 
-/// This plan with clients of one version or of both.
+/// Varies the HTTP versions of the plan's clients by seed.
 fn with_clients(seed: u64, plan: Plan) -> Plan {
     match seed % 3 {
         0 => plan,
@@ -53,7 +53,7 @@ fn a_rough_network_loses_no_request() {
     assert!(are_met, "WebSockets of both versions: {tunnels:?}");
 }
 
-/// All faults of servers and clients, and a drain in some.
+/// Runs with every kind of fault of servers and clients. Some of the gateways drain.
 #[test]
 fn whatever_a_server_does_has_one_reason() {
     // The gateway repeats a request that GOAWAY refuses on another connection, so no request ends for that reason.
@@ -133,7 +133,8 @@ fn requests_are_retried_and_their_servers_ejected() {
     assert!(is_one || (retries > 10 && ejections > 5), "{retries} retries, {ejections} ejections");
 }
 
-/// Only the drain ends clients' connections, and servers that go away refuse nothing that they have accepted.
+/// Only the drain ends clients' connections, and a server that sends GOAWAY still completes the requests that it has
+/// accepted.
 #[test]
 fn a_drain_loses_no_request() {
     for seed in seeds(30) {
@@ -163,7 +164,7 @@ fn the_policy_for_retries_holds_for_streams() {
     assert_eq!(retries[2..], [0, 0]);
 }
 
-/// Each reload may switch between the versions, with requests in flight by both.
+/// Each reload may switch the HTTP version towards servers while requests over both versions are in flight.
 #[test]
 fn reloads_that_switch_the_version_lose_nothing() {
     for seed in seeds(8) {
@@ -174,7 +175,7 @@ fn reloads_that_switch_the_version_lose_nothing() {
         assert_eq!(well(seed, &with(Plan::plain())).outcomes, [80, 0, 0, 0], "seed {seed}");
         well(seed, &with(Plan { buffers: seed % 2 == 0, ..Plan::rough() }));
         well(seed, &with(Plan { most_connections: Some(2), clients: 6, ..Plan::rough() }));
-        // A server of the other version is a new one, without the health of the old one.
+        // A switch of the version replaces the servers by new ones without a health state.
         well(seed, &with(Plan { drains: seed % 2 == 0, workers: 2, ..Plan::faulty() }));
     }
 }

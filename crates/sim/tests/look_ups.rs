@@ -1,8 +1,8 @@
-//! How often a worker looks up a connection, an exchange, a service or a server for one warm request.
+//! The number of look-ups of connections, exchanges, services and servers that a worker makes for one warm request.
 
 use weir_sim::Steady;
 
-/// A code path that borrows each thing once needs about this number.
+/// The maximum per request: about what a code path needs that looks each object up once.
 const MOST: u64 = 25;
 
 #[test]

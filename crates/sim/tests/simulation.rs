@@ -130,7 +130,8 @@ fn buffered_messages_lose_nothing() {
     }
 }
 
-/// Only the drain ends connections, and the gateway responds to all requests received before its connection's end.
+/// Only the drain ends connections, and the gateway responds to each request that arrives before the end of its
+/// connection.
 #[test]
 fn reloads_and_a_drain_lose_nothing() {
     for seed in seeds(40) {
@@ -143,7 +144,8 @@ fn reloads_and_a_drain_lose_nothing() {
     }
 }
 
-/// A reload that gives the listener another name drains its connections, whose late requests follow the configuration before.
+/// A reload that renames the listener drains its connections. Late requests on these follow the configuration before
+/// the reload.
 #[test]
 fn connections_of_a_renamed_listener_keep_its_last_configuration() {
     let mut steps = 0;
@@ -178,7 +180,7 @@ fn servers_that_fail_get_no_requests() {
     assert!(is_one || (ejections > 20 && retries > 20), "{ejections} ejections, {retries} retries");
 }
 
-/// Plans with error responses alone, and with other faults too.
+/// Runs whose only faults are error responses, and runs with other faults, too.
 #[test]
 fn errors_eject_their_servers_and_other_servers_are_asked() {
     let (mut ejections, mut retries, mut errors) = (0, 0, 0);
@@ -205,7 +207,7 @@ fn errors_eject_their_servers_and_other_servers_are_asked() {
     assert!(is_one || (ejections > 20 && retries > 50 && errors > 50), "{ejections}, {retries}, {errors}");
 }
 
-/// The retry settings hold for error responses too. Every server sends only errors, so each request is a candidate for
+/// The retry settings also apply to error responses. Every server sends only errors, so each request is a candidate for
 /// a retry.
 #[test]
 fn another_server_is_asked_as_often_as_it_may_be() {
@@ -325,8 +327,8 @@ fn names_decide_who_decrypts() {
     }
 }
 
-/// Regression test: two workers waited for the only connection, and one received it by mail after its client had
-/// disconnected. That worker kept the connection idle, and the other, which asks only once, waited until the connection
+/// Regression test: two workers waited for the only connection, and one received it in a message after its client had
+/// disconnected. That worker kept the connection idle. The other one, which asks only once, waited until the connection
 /// closed.
 #[test]
 fn a_lent_connection_whose_borrower_has_left_goes_to_who_waits() {
@@ -374,7 +376,7 @@ fn the_same_seed_is_the_same_run() {
     }
 }
 
-/// Tests the checks themselves.
+/// Tests the checks themselves: a network that flips bits must cause violations.
 #[test]
 fn a_network_that_changes_bytes_is_noticed() {
     let plan = Plan { corrupts: true, ..Plan::rough() };

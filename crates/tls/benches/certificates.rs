@@ -1,5 +1,5 @@
 //! The memory of a server's certificates, and the time to load and to change them: `cargo bench -p weir-tls --bench
-//! certificates [NUMBER]`. docs/decisions/0039-certificates.md has the figures.
+//! certificates [NUMBER]`. docs/decisions/0039-certificates.md lists the figures.
 #![allow(clippy::print_stdout, reason = "a bench reports")]
 
 use std::error::Error;
@@ -26,12 +26,12 @@ const TIMED: usize = 200;
 fn main() -> Outcome<()> {
     let number: usize = std::env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(10_000);
     let authority = Authority::new()?.intermediate()?;
-    // Kept, so that no later one gets the memory of an earlier one.
+    // Keep all certificates, so that no later one reuses the memory of an earlier one.
     let mut kept = Vec::new();
     for (name, kind) in KINDS {
         let issued = authority.issue(&["a.example", "*.a.example"], kind)?;
         let before = resident()?;
-        // Checking an RSA key takes a hundred times as long as the others.
+        // Checking an RSA key takes a hundred times as long as checking another key.
         let number = if kind == KeyKind::Rsa2048 { number.div_ceil(10) } else { number };
         let loaded = (0..number).map(|_| load(&issued)).collect::<Outcome<Vec<_>>>()?;
         let bytes = resident()?.saturating_sub(before) / number;

@@ -33,7 +33,7 @@ const TICKETS: [u32; 9] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
 const RECORD_SIZES: [usize; 4] = [16_384, 4096, 1400, 512];
 const BODY: usize = 64 * 1024;
 
-/// One line of the table.
+/// One measured value in the table.
 #[derive(Clone, Debug)]
 struct Cell {
     version: Version,

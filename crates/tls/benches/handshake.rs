@@ -1,11 +1,10 @@
 //! In-memory connections of one request each, to measure one side.
 //!
-//! `handshake KIND COUNT [TICKETS [VERSION]]` runs COUNT connections: hellos, a request, a response,
-//! close_notify from both sides. KIND is `full` or `resumed`. Under callgrind, `--collect-atstart=no` with
-//! `--toggle-collect='*::server_side*'` or `'*::client_side*'` counts the calls of one side; the difference
-//! of two counts excludes one-time work. `handshake idle KIND COUNT ...` stops with the servers' sessions
-//! open after a response, for a heap profiler. docs/decisions/0018-new-connections.md has the commands and
-//! the figures.
+//! `handshake KIND COUNT [TICKETS [VERSION]]` runs COUNT connections: hellos, a request, a response, close_notify from
+//! both sides. KIND is `full` or `resumed`. Under callgrind, `--collect-atstart=no` with
+//! `--toggle-collect='*::server_side*'` or `'*::client_side*'` counts the calls of one side; the difference of two
+//! counts excludes one-time work. `handshake idle KIND COUNT ...` stops with the servers' sessions open after a
+//! response, for a heap profiler. docs/decisions/0018-new-connections.md lists the commands and the figures.
 
 #![allow(clippy::print_stdout)]
 

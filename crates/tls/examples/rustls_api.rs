@@ -1,9 +1,9 @@
 //! Compares rustls's buffered and unbuffered API behind the interface of [`weir_tls::Session`].
 //!
-//! `rustls_api API OPERATION COUNT [GROUP]` runs one operation. Under callgrind,
-//! `valgrind --tool=callgrind --toggle-collect='*::measured_*'` counts only the server's calls.
-//! `rustls_api compare` times all operations, alternating between the APIs, and prints the ratios.
-//! docs/decisions/0002-rustls-api.md has the commands and the figures.
+//! `rustls_api API OPERATION COUNT [GROUP]` runs one operation. Under callgrind, `valgrind --tool=callgrind
+//! --toggle-collect='*::measured_*'` counts only the server's calls. `rustls_api compare` times all operations,
+//! alternating between the APIs, and prints the ratios. docs/decisions/0002-rustls-api.md lists the commands and the
+//! figures.
 
 #![allow(clippy::print_stdout)]
 
@@ -117,8 +117,8 @@ struct Maker {
 }
 
 impl Maker {
-    /// Without resumption, so that both APIs do the same work. Tickets are Weir's own; other benches measure
-    /// their cost.
+    /// A maker whose connections never resume, so that both APIs do the same work. The tickets are Weir's own; other
+    /// benches measure their cost.
     fn new(group: Group, tickets: u32) -> Outcome<Self> {
         let issued = issue(&["localhost"], KeyKind::EcdsaP256)?;
         let directory = std::env::temp_dir().join(format!("rustls-api-{}", std::process::id()));
@@ -285,7 +285,7 @@ fn run(maker: &Maker, api: &str, operation: &str, count: usize) -> Outcome<(Dura
                 assert_eq!(buffers.at_server.len(), RECORD);
                 done += 1;
             }
-            // Reads that end within a record, as for a streamed body. Counted per 16 KiB.
+            // The reads end within a record, as for a streamed body. The time is per 16 KiB.
             "receive-64k" => {
                 while stream.len() < READ {
                     client.send(&payload, &mut stream);
@@ -309,7 +309,7 @@ fn run(maker: &Maker, api: &str, operation: &str, count: usize) -> Outcome<(Dura
     Ok((spent, done))
 }
 
-/// Resident memory per established server session after a response.
+/// The resident memory per established server session, after a response.
 fn idle(maker: &Maker, api: &str, count: usize) -> Outcome<usize> {
     let mut buffers = Buffers::default();
     let mut sessions = Vec::with_capacity(count);

@@ -1,4 +1,4 @@
-//! A server's certificate, loaded and checked.
+//! A server's certificate: loading, checking, and sharing it between servers.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -19,23 +19,23 @@ pub struct Certificate(Arc<Loaded>);
 
 struct Loaded {
     signs_with_aws_lc: Chain,
-    /// Set by [`Certificate::prepare`].
+    /// The same chain with a key that signs with weir-ifma; set by [`Certificate::prepare`].
     signs_with_ifma: OnceLock<Chain>,
     presented: Presented,
-    /// `None` unless the certificate is portable.
+    /// A copy of the key; `None` unless the certificate is portable.
     key: Option<KeyCopy>,
 }
 
 /// A chain with its key.
 struct Chain {
-    /// Without an OCSP response.
+    /// The chain without an OCSP response.
     bare: Arc<CertifiedKey>,
     /// The chain with its OCSP response; `None` if there is no response to staple.
     stapled: Option<Arc<CertifiedKey>>,
 }
 
 impl Certificate {
-    /// Loads a certificate and its key, and checks its OCSP response at the time of `clock`. Errors: a file is
+    /// Loads a certificate and its key, and checks its OCSP response at the time of `clock`. Fails if a file is
     /// unreadable or has invalid content, or the key does not match the certificate.
     pub fn load(identity: &Identity, clock: &dyn TimeProvider) -> Result<Self, SettingsError> {
         let provider = aws_lc_rs::default_provider();
@@ -44,7 +44,7 @@ impl Certificate {
         Self::new(certified, identity.origin(), response, None)
     }
 
-    /// A certificate from its parts. `origin`: the file of the chain, or a name for PEM in memory.
+    /// Creates a certificate from its parts; `origin` is the file of the chain, or a name for PEM in memory.
     pub(crate) fn new(
         certified: CertifiedKey,
         origin: String,
@@ -69,8 +69,8 @@ impl Certificate {
 
     /// Prepares the key for all clones to sign with `curves`, in addition to AWS-LC. Reads `identity`, the source of
     /// the certificate, again. Does nothing if the key is already prepared, or if AWS-LC makes its signatures anyway.
-    /// Errors: those of [`Certificate::load`], this process cannot use the curves, or another certificate has replaced
-    /// this one in the files.
+    /// Fails as [`Certificate::load`] does, or if this process cannot use the curves, or if another certificate has
+    /// replaced this one in the files.
     pub fn prepare(&self, identity: &Identity, curves: Curves) -> Result<(), SettingsError> {
         if self.is_prepared(curves) {
             return Ok(());
@@ -113,7 +113,7 @@ impl Certificate {
         !is_usable || self.0.signs_with_ifma.get().is_some()
     }
 
-    /// Facts about the certificate.
+    /// Facts about the certificate, such as its names and its validity.
     pub fn presented(&self) -> &Presented {
         &self.0.presented
     }
@@ -138,8 +138,8 @@ impl Certificate {
         self.0.key.as_ref()
     }
 
-    /// The chain, with its OCSP response if the response is valid at the time of `clock`. Signs with `curves` if the
-    /// key was prepared for them.
+    /// The chain, with its OCSP response if the response is valid at the time of `clock`. Its key signs with `curves`
+    /// if it was prepared for them.
     pub(crate) fn certified(&self, curves: Curves, clock: &dyn TimeProvider) -> &Arc<CertifiedKey> {
         let Loaded { signs_with_aws_lc, signs_with_ifma, presented, key: _ } = &*self.0;
         let of_ifma = signs_with_ifma.get().filter(|_| curves.has_own_signatures());

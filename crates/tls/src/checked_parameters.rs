@@ -77,7 +77,7 @@ pub(crate) fn offered(
     Ok(signatures.iter().map(|signature| signature.rustls()).collect())
 }
 
-/// RFC 7301 3.1: a protocol name is 1 to 255 bytes.
+/// Checks the names of application protocols: each must have 1 to 255 bytes (RFC 7301 3.1).
 pub(crate) fn checked_alpn(protocols: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, SettingsError> {
     match protocols.iter().find(|name| !(1..=255).contains(&name.len())) {
         Some(name) => Err(OfferError::BadAlpn { name: name.escape_ascii().to_string() }.into()),
@@ -85,7 +85,7 @@ pub(crate) fn checked_alpn(protocols: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Settin
     }
 }
 
-/// The record size including the header, as rustls counts it. Errors: `bytes` of application data are too few or too
+/// The record size including the header, as rustls counts it. Fails if `bytes` of application data are too few or too
 /// many.
 pub(crate) fn record_size(bytes: usize) -> Result<usize, SettingsError> {
     match (512..=RECORD_PLAINTEXT).contains(&bytes) {

@@ -19,7 +19,7 @@ use crate::{
     UnknownName, Version, unbuffered,
 };
 
-/// Enough for the connections that one core starts at once.
+/// The number of sessions stored per name: enough for the connections that one core starts at once.
 const SESSIONS_PER_NAME: usize = 64;
 
 /// The parameters that a client offers, and the CAs it trusts.
@@ -89,12 +89,12 @@ impl Default for ClientSettings {
 /// The process-wide part of a client: roots, identity and policy. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// Complete except for the per-core parts.
+    /// The rustls configuration, complete except for the per-core parts.
     template: Arc<ClientConfig>,
     verifier: Arc<Verifier>,
     /// The client certificate.
     certificate: Option<Arc<Presented>>,
-    /// 0 stores no sessions.
+    /// The maximum number of stored sessions per server name; 0 stores none.
     sessions_per_name: usize,
     tls12_resumption: Tls12Resumption,
 }
@@ -147,7 +147,7 @@ impl Client {
         self.certificate.as_deref()
     }
 
-    /// One core's part, with its own stores of sessions and verified certificates.
+    /// Creates one core's part, with its own stores of sessions and verified certificates.
     pub fn core(&self) -> Connector {
         let mut template = ClientConfig::clone(&self.template);
         template.dangerous().set_certificate_verifier(Arc::new(self.verifier.core()));
@@ -192,8 +192,8 @@ impl Connector {
         Session::client(self.full.clone(), peer.0.clone())
     }
 
-    /// As [`Connector::connect`], but always offers a session; None if the store has no unexpired session.
-    /// Offers TLS 1.2 sessions in turn. The server may still decline: see [`crate::Facts::kind`].
+    /// As [`Connector::connect`], but always offers a session; `None` if the store has no unexpired session. Offers TLS
+    /// 1.2 sessions in turn. The server may still decline: see [`crate::Facts::kind`].
     pub fn connect_resuming(&self, peer: &PeerName) -> Option<Session> {
         self.resuming.as_ref()?.connect(&peer.0)
     }

@@ -17,7 +17,7 @@ const NAMES: usize = 1024;
 /// 5246 F.1.4 suggests. A ticket may have a shorter lifetime, which rustls enforces; a session ID has none.
 const TLS12_LIFETIME_SECONDS: u64 = 24 * 60 * 60;
 
-/// One core's sessions.
+/// One core's store of sessions.
 pub(crate) struct CoreSessions {
     names: Mutex<Names>,
     /// The maximum number of TLS 1.3 tickets per name, and of TLS 1.2 sessions. At least 1.
@@ -32,8 +32,8 @@ pub(crate) enum Lending {
     Nothing,
     /// The newest session.
     Newest,
-    /// The newest TLS 1.3 ticket, since each is used once (RFC 8446 C.4), or the least recently offered TLS
-    /// 1.2 session, so that all of a server's stored sessions are used.
+    /// The newest TLS 1.3 ticket, which is then removed, since each is used once (RFC 8446 C.4). Without a ticket, the
+    /// TLS 1.2 session that was offered least recently, so that the client uses all sessions of a server.
     InTurn,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Lender {
     pub(crate) lending: Lending,
 }
 
-/// `order` contains each key of `names` once, oldest first.
+/// What the store knows about servers, by name. `order` contains each key of `names` once, oldest first.
 #[derive(Default)]
 struct Names {
     names: HashMap<ServerName<'static>, Remembered>,
@@ -56,9 +56,9 @@ struct Names {
 #[derive(Default)]
 struct Remembered {
     group: Option<NamedGroup>,
-    /// In the order of offering; new sessions go last.
+    /// The TLS 1.2 sessions in the order of offering; new ones go last.
     tls12: VecDeque<Tls12>,
-    /// Oldest first.
+    /// The TLS 1.3 tickets in order of arrival, the oldest first.
     tls13: VecDeque<Tls13ClientSessionValue>,
 }
 

@@ -20,10 +20,10 @@ use crate::setting_names::find;
 /// verifies all signatures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Curves {
-    /// AWS-LC's.
+    /// AWS-LC's implementations.
     #[default]
     AwsLc,
-    /// weir-ifma's, for processors with AVX-512 IFMA.
+    /// weir-ifma's implementations, for processors with AVX-512 IFMA.
     Ifma,
     /// weir-ifma's X25519, with signatures by AWS-LC.
     IfmaX25519,
@@ -33,9 +33,9 @@ pub enum Curves {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid value `{curves}`: {why}: expected `aws-lc`")]
 pub struct CurvesError {
-    /// The curves.
+    /// The rejected setting.
     pub curves: Curves,
-    /// The reason.
+    /// The reason for the rejection.
     pub why: Unusable,
 }
 
@@ -67,7 +67,7 @@ impl Curves {
     }
 
     /// Checks that this process can use these curves. The first call for key exchange and for signatures runs a
-    /// self-test. Errors: the processor lacks instructions or is slower with them, or the self-test failed.
+    /// self-test. Fails if the processor lacks instructions or is slower with them, or the self-test failed.
     pub fn check(self) -> Result<(), CurvesError> {
         self.exchange()?;
         self.signatures()?;

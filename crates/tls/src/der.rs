@@ -4,7 +4,7 @@
 #[derive(Clone, Copy)]
 pub(crate) struct Der<'a>(pub(crate) &'a [u8]);
 
-/// One value.
+/// One encoded value.
 #[derive(Clone, Copy)]
 pub(crate) struct Value<'a> {
     pub(crate) tag: u8,

@@ -13,7 +13,8 @@ pub(crate) fn text(name: &X509Name<'_>) -> String {
             let known = NAMES.iter().find(|(known, _)| *known == oid).map(|(_, name)| *name);
             match (known, characters(attribute.attr_value())) {
                 (Some(name), Some(characters)) => format!("{name}={}", escaped(&characters)),
-                // RFC 4514 section 2.4: an unknown attribute type, or a value that is not a string.
+                // An unknown attribute type, or a value that is not a string, has its encoding in hexadecimal (RFC 4514
+                // section 2.4).
                 (name, _) => format!("{}={}", name.unwrap_or(&oid), encoding(attribute.attr_value())),
             }
         });
@@ -68,7 +69,7 @@ fn numbers<const N: usize>(bytes: &[u8]) -> Option<impl Iterator<Item = [u8; N]>
     rest.is_empty().then(|| numbers.iter().copied())
 }
 
-/// RFC 4514 section 2.4. Escapes all but printable ASCII, too: a subject must not end a header field.
+/// Escapes a value (RFC 4514 section 2.4). Escapes all but printable ASCII, too: a subject must not end a header field.
 fn escaped(characters: &str) -> String {
     let last = characters.len().saturating_sub(1);
     characters.bytes().enumerate().fold(String::new(), |mut out, (at, byte)| {
@@ -88,7 +89,7 @@ fn escaped(characters: &str) -> String {
     })
 }
 
-/// `#` and the encoding (DER) in hexadecimal digits.
+/// Writes `#` and the encoding (DER) of a value in hexadecimal digits.
 fn encoding(value: &Any<'_>) -> String {
     use x509_parser::der_parser::asn1_rs::ToDer as _;
     value.to_der_vec().unwrap_or_default().iter().fold("#".to_owned(), |mut out, byte| {

@@ -11,10 +11,10 @@ use crate::{CurvesError, Signature, Suite, UnknownName, Version};
 /// Invalid settings; the operator must correct them.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// Certificates and keys: a file, or the system's store.
+    /// A file of certificates, keys or secrets, or the system's certificate store, is unusable.
     #[error(transparent)]
     File(#[from] FileError),
-    /// Versions, suites, groups, signature schemes, application protocols, tickets.
+    /// Versions, suites, groups, signature schemes, application protocols or tickets are invalid.
     #[error(transparent)]
     Offer(#[from] OfferError),
     /// An unknown name.
@@ -36,12 +36,12 @@ pub enum FileError {
     System {
         /// The failed operation, such as `read`.
         what: &'static str,
-        /// The file.
+        /// The file on which the operation failed.
         path: PathBuf,
-        /// The reason.
+        /// The system's error.
         source: io::Error,
     },
-    /// Invalid content.
+    /// A file, or PEM in memory, has invalid content.
     #[error("{origin}: {what}: {detail}")]
     Bad {
         /// The file, or a name for PEM in memory.
@@ -54,15 +54,15 @@ pub enum FileError {
     /// The key does not match the certificate.
     #[error("the key in {key} does not match the first certificate in {certificates}")]
     KeyMismatch {
-        /// The certificate file.
+        /// The file of the certificate chain.
         certificates: String,
-        /// The key file.
+        /// The file of the key.
         key: String,
     },
-    /// Two certificates with the same kind of key for the same name.
+    /// Two certificates for the same name have the same kind of key.
     #[error("{first} and {second} are both for {name}, with the same kind of key: expected one of them")]
     SameName {
-        /// The name.
+        /// The name in both certificates.
         name: String,
         /// The file of the first certificate.
         first: String,
@@ -87,13 +87,13 @@ pub enum OfferError {
     SuitesDoNotFitKey {
         /// The key's kind, `ECDSA` or `RSA`.
         key: &'static str,
-        /// The suites that fit.
+        /// The TLS 1.2 suites that fit the key.
         allowed: String,
     },
     /// A suite of a version that is not enabled.
     #[error("suite {suite} belongs to TLS {}, but only {enabled} is enabled", suite.version())]
     SuiteFitsNoVersion {
-        /// The suite.
+        /// The configured suite.
         suite: Suite,
         /// The enabled versions.
         enabled: String,
@@ -101,7 +101,7 @@ pub enum OfferError {
     /// A version is enabled without a suite or group for it.
     #[error("TLS {version} is enabled without any of its {what}: expected one of {allowed}")]
     VersionHasNone {
-        /// The version.
+        /// The enabled version.
         version: Version,
         /// `suites` or `groups`.
         what: &'static str,
@@ -111,7 +111,7 @@ pub enum OfferError {
     /// A version is enabled without a signature scheme that fits the version and its suites.
     #[error("TLS {version} is enabled without a signature scheme for it: expected one of {allowed}")]
     VersionHasNoSignature {
-        /// The version.
+        /// The enabled version.
         version: Version,
         /// The schemes that fit the version's suites.
         allowed: String,
@@ -119,7 +119,7 @@ pub enum OfferError {
     /// An unsupported signature scheme.
     #[error("signature scheme {signature} is not supported: expected one of {allowed}")]
     SignatureNotSupported {
-        /// The scheme.
+        /// The configured scheme.
         signature: Signature,
         /// The supported schemes.
         allowed: String,
@@ -141,7 +141,7 @@ pub enum OfferError {
     TooManyTickets {
         /// The configured number.
         tickets: u32,
-        /// The maximum.
+        /// The maximum number of tickets.
         most: u32,
     },
     /// A ticket lifetime that is too short or too long.
@@ -213,7 +213,7 @@ pub enum TlsError {
     /// `send` was called after `close`.
     #[error("the session is closed")]
     Closed,
-    /// The library failed.
+    /// The TLS library failed.
     #[error("TLS failed on our side: {0}")]
     Internal(String),
 }

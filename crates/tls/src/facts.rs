@@ -15,22 +15,21 @@ use crate::{Group, Signature, Suite, Version};
 /// `chain=2/1543`; inapplicable parts are omitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// The version.
+    /// The negotiated TLS version.
     pub version: Version,
-    /// The cipher suite.
+    /// The negotiated cipher suite.
     pub suite: Suite,
-    /// The group of the key exchange. None for a TLS 1.2 resumption, which has no key exchange.
+    /// The group of the key exchange; `None` for a TLS 1.2 resumption, which has no key exchange.
     pub group: Option<Group>,
-    /// The signature scheme of the handshake. None for a resumption, which has no signature.
+    /// The signature scheme of the handshake; `None` for a resumption, which has no signature.
     pub signature: Option<Signature>,
-    /// Full or a kind of resumption.
+    /// Whether the handshake was full, or the kind of resumption.
     pub kind: HandshakeKind,
     /// Whether the server sent a HelloRetryRequest (RFC 8446 4.1.4), which costs a round trip.
     pub hello_retry: bool,
-    /// The application protocol (RFC 7301); None without ALPN.
+    /// The application protocol (RFC 7301); `None` without ALPN.
     pub alpn: Option<Vec<u8>>,
-    /// The peer's certificates. None for a resumption, which sends none, and for a client without a
-    /// certificate.
+    /// The peer's certificates; `None` for a resumption, which sends none, and for a client without a certificate.
     pub chain: Option<Chain>,
 }
 
@@ -57,7 +56,7 @@ pub enum HandshakeKind {
 }
 
 impl Facts {
-    /// None during the handshake.
+    /// The facts of a connection; `None` during the handshake.
     pub(crate) fn of(
         state: &CommonState,
         notes: Notes,

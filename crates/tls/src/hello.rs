@@ -1,18 +1,18 @@
 //! Parsing handshake records for facts that rustls does not expose.
 
-/// RFC 8446 5.1: content type, version, length.
+/// The length of a record header: content type, version, length (RFC 8446 5.1).
 const RECORD_HEADER: usize = 5;
 const CONTENT_TYPES: std::ops::RangeInclusive<u8> = 20..=23;
 const CHANGE_CIPHER_SPEC: u8 = 20;
 const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 const SERVER_HELLO: u8 = 2;
-/// RFC 5077 3.2.
+/// The extension for TLS 1.2 tickets (RFC 5077 3.2).
 const SESSION_TICKET: [u8; 2] = [0, 35];
-/// RFC 8446 4.2.11.
+/// The extension for TLS 1.3 pre-shared keys (RFC 8446 4.2.11).
 const PRE_SHARED_KEY: [u8; 2] = [0, 41];
 
-/// RFC 8446 4.1.3: a ServerHello with this random is a HelloRetryRequest.
+/// The random of a ServerHello that is a HelloRetryRequest (RFC 8446 4.1.3).
 const RETRY_RANDOM: [u8; 32] = [
     0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91, 0xc2,
     0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
@@ -56,8 +56,8 @@ pub(crate) fn first_bytes(bytes: &[u8]) -> FirstBytes {
     }
 }
 
-/// The number of bytes missing from the record header in `partial` or, if the header is complete, from its record. None
-/// if the record is complete.
+/// The number of bytes missing from the record header in `partial` or, if the header is complete, from its record;
+/// `None` if the record is complete.
 pub(crate) fn missing(partial: &[u8]) -> Option<usize> {
     let wanted = match partial.first_chunk::<RECORD_HEADER>() {
         None => RECORD_HEADER,
@@ -172,7 +172,7 @@ pub(crate) struct Offer<'a> {
     pub(crate) psk: bool,
 }
 
-/// Parses this side's own ClientHello. None if the record is incomplete.
+/// Parses this side's own ClientHello; `None` if the record is incomplete.
 pub(crate) fn offer(record: &[u8]) -> Option<Offer<'_>> {
     // Record header, message type and length, version, random.
     let rest = record.get(RECORD_HEADER + 4 + 2 + 32..)?;
@@ -193,7 +193,7 @@ pub(crate) fn offer(record: &[u8]) -> Option<Offer<'_>> {
     Some(offer)
 }
 
-/// A vector with a length prefix of `N` bytes, and the remaining bytes.
+/// Splits off a vector with a length prefix of `N` bytes. Returns the vector, and the remaining bytes.
 fn split_vector<const N: usize>(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk::<N>()?;
     rest.split_at_checked(length.iter().fold(0, |length, byte| length << 8 | usize::from(*byte)))

@@ -141,7 +141,8 @@ pub(crate) fn load_secrets(path: &Path) -> Result<Vec<Vec<u8>>, FileError> {
     secrets_in(&File::read(path)?)
 }
 
-/// At least one secret, one per line, in hexadecimal. Skips empty lines and those that begin with `#`.
+/// Parses secrets in hexadecimal, one per line. Skips empty lines and those that begin with `#`. Fails on an invalid
+/// line, or if there is no secret.
 pub(crate) fn secrets_in(source: &File) -> Result<Vec<Vec<u8>>, FileError> {
     let mut secrets = Vec::new();
     let lines = source.content.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).enumerate();

@@ -60,15 +60,15 @@ pub enum IssueError {
     Refused {
         /// The requested names.
         names: String,
-        /// The reason.
+        /// The reason, as text.
         detail: String,
     },
     /// A file cannot be written.
     #[error("cannot write {path}: {source}", path = path.display())]
     Unwritable {
-        /// The file.
+        /// The file that cannot be written.
         path: PathBuf,
-        /// The reason.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -117,7 +117,7 @@ impl Authority {
         made().map_err(|error| refused(&["an intermediate authority"], &error))
     }
 
-    /// The root certificate to trust.
+    /// Returns the root certificate as PEM, for peers to trust.
     pub fn ca_pem(&self) -> &str {
         &self.root
     }
@@ -127,8 +127,8 @@ impl Authority {
         self.issued(names, kind).map_err(|error| refused(names, &error))
     }
 
-    /// A revocation list (PEM) with these certificates of this CA. The list is valid from the start of the
-    /// first year to the start of the second.
+    /// Issues a revocation list (PEM) with these certificates of this CA. The list is valid from the start of the first
+    /// year to the start of the second.
     pub fn revocation_list(
         &self,
         revoked: &[&Issued],
@@ -187,11 +187,11 @@ pub struct Issued {
 /// The files written by [`Issued::write_to`].
 #[derive(Clone, Debug)]
 pub struct Files {
-    /// `ca.pem`.
+    /// The root certificate, `ca.pem`.
     pub ca: PathBuf,
-    /// `cert.pem`.
+    /// The chain, `cert.pem`.
     pub certificates: PathBuf,
-    /// `key.pem`, readable by its owner only.
+    /// The private key, `key.pem`, readable by its owner only.
     pub key: PathBuf,
 }
 
@@ -228,7 +228,7 @@ impl Issued {
     }
 }
 
-/// A certificate for `names` from a new CA.
+/// Issues a certificate for `names` from a new CA.
 pub fn issue(names: &[&str], kind: KeyKind) -> Result<Issued, IssueError> {
     Authority::new()?.issue(names, kind)
 }
@@ -247,7 +247,7 @@ fn authority(below: u8, kind: KeyKind) -> Result<(CertificateParams, KeyPair), r
     Ok((params, key))
 }
 
-/// The mode only applies to a new file, so remove an old one first.
+/// Writes a new file. Removes an old one first, since `mode` applies only to a new file.
 fn write(path: &Path, content: &str, mode: u32) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -256,7 +256,7 @@ fn write(path: &Path, content: &str, mode: u32) -> io::Result<()> {
     fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?.write_all(content.as_bytes())
 }
 
-/// Long, because the key lives no longer than its process or its directory.
+/// Sets a long validity, since the key lives no longer than its process or its directory.
 fn valid(params: &mut CertificateParams) {
     params.not_before = date_time_ymd(2020, 1, 1);
     params.not_after = date_time_ymd(2049, 12, 31);

@@ -24,8 +24,8 @@ impl KeyLogFile {
 }
 
 impl KeyLog for KeyLogFile {
-    /// Each line is one write in append mode, so the lines of several cores and processes do not mix. A
-    /// failed write loses the line but does not fail the handshake.
+    /// Writes each line at once in append mode, so the lines of several cores and processes do not mix. A failed write
+    /// loses the line but does not fail the handshake.
     fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
         let line = format!("{label} {} {}\n", hex(client_random), hex(secret));
         let _ = (&self.0).write_all(line.as_bytes());

@@ -35,7 +35,8 @@ pub(crate) fn extracting_once(suite: SupportedCipherSuite) -> SupportedCipherSui
     ours.map_or(suite, SupportedCipherSuite::Tls13)
 }
 
-/// `fast`: with [`sha256`] where that is the suite's hash.
+/// Returns this module's version of a suite; `None` unless it is a TLS 1.3 suite with SHA-256 or SHA-384. With `fast`,
+/// the suite hashes with [`sha256`] in place of AWS-LC's SHA-256.
 fn with_one_extract(suite: SupportedCipherSuite, fast: bool) -> Option<Tls13CipherSuite> {
     let SupportedCipherSuite::Tls13(suite) = suite else { return None };
     let common = &suite.common;
@@ -46,7 +47,7 @@ fn with_one_extract(suite: SupportedCipherSuite, fast: bool) -> Option<Tls13Ciph
     };
     let length = hash.output_len();
     let start = extract(inner, &ZEROS[..length], &ZEROS[..length]);
-    // Leaks two algorithms for each of three suites.
+    // rustls needs references to algorithms for the life of the process. So this leaks two algorithms for each suite.
     Some(Tls13CipherSuite {
         common: CipherSuiteCommon {
             suite: common.suite,
@@ -67,7 +68,7 @@ struct ExtractOnce {
     start: OkmBlock,
 }
 
-/// HKDF-Extract is the HMAC of the secret, keyed with the salt. In TLS 1.3 a salt fits into one block.
+/// Computes HKDF-Extract: the HMAC of the secret, keyed with the salt. In TLS 1.3 a salt fits into one block.
 fn extract(hkdf: &dyn Hkdf, salt: &[u8], secret: &[u8]) -> OkmBlock {
     OkmBlock::new(hkdf.hmac_sign(&OkmBlock::new(salt), secret).as_ref())
 }

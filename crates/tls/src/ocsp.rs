@@ -14,7 +14,7 @@ use crate::der::{Der, SEQUENCE, Signed, bits};
 /// The OCSP response in a file, and the decision about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Staple {
-    /// The file.
+    /// The file of the response.
     pub origin: String,
     /// The first second of the response's validity, since the epoch.
     pub this_update: i64,
@@ -180,7 +180,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// `key` is a public key with its algorithm (DER).
+/// Whether the key has signed the message. `key` is a public key with its algorithm (DER).
 fn is_signed_by(signed: &Signed<'_>, key: &[u8], algorithms: &WebPkiSupportedAlgorithms) -> bool {
     let parts = || {
         let mut key = Der(Der(key).take(SEQUENCE)?);

@@ -1,15 +1,15 @@
-//! Compatible versions, suites and groups.
+//! Completes the versions, suites and groups that an operator leaves open.
 
 use crate::{Group, Suite, Version};
 
 /// The parameters that one side offers or accepts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Offer {
-    /// Versions.
+    /// The versions; [`Offer::complete`] fills an empty list.
     pub versions: Vec<Version>,
-    /// Suites.
+    /// The suites; [`Offer::complete`] fills an empty list.
     pub suites: Vec<Suite>,
-    /// Groups.
+    /// The groups; [`Offer::complete`] fills an empty list.
     pub groups: Vec<Group>,
 }
 

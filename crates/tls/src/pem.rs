@@ -32,7 +32,7 @@ pub fn authorities_in(path: &Path) -> Result<Vec<CertificateDer<'static>>, FileE
     Ok(File::read(path)?.authorities()?.1)
 }
 
-/// A certificate chain, leaf first, and its private key from two PEM files or a combined one.
+/// Reads a certificate chain, leaf first, and its private key from two PEM files or a combined one.
 pub fn chain_and_key(
     chain: &Path,
     key: &Path,
@@ -82,7 +82,7 @@ impl File {
         }
     }
 
-    /// A chain, leaf first. The file may also contain the key, as for HAProxy.
+    /// Reads a chain, leaf first. The file may also contain the key, as for HAProxy.
     pub(crate) fn chain(&self, key: &Self) -> Result<Vec<CertificateDer<'static>>, FileError> {
         let is_combined = self.content == key.content;
         let mut chain = Vec::new();

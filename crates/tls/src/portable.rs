@@ -61,8 +61,8 @@ impl Certificate {
         Some(bytes)
     }
 
-    /// The portable certificate in `bytes`, checked as by [`Certificate::load`]. Errors: the bytes do not come from
-    /// [`Certificate::to_bytes`], or this process does not support the key.
+    /// Reads the portable certificate in `bytes`, and checks it as [`Certificate::load`] does. Fails if the bytes do
+    /// not come from [`Certificate::to_bytes`], or this process does not support the key.
     pub fn of_bytes(bytes: &[u8], origin: String) -> Result<Self, SettingsError> {
         let bad = |why: String| FileError::Bad { origin: origin.clone(), what: BAD, detail: why };
         let [key, chain @ ..] = &values(bytes).ok_or_else(|| bad("damaged lengths".to_owned()))?[..] else {
@@ -94,7 +94,7 @@ fn values(mut bytes: &[u8]) -> Option<Vec<&[u8]>> {
     Some(values)
 }
 
-/// The size of a length prefix.
+/// The size of a value's length prefix, in bytes.
 const PREFIX: usize = 4;
 
 const BAD: &str = "not a certificate with its key";

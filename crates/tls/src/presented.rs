@@ -78,7 +78,7 @@ impl KeyName {
                 528 => 521,
                 bits => bits,
             }),
-            // RFC 8410 section 3.
+            // The OID of Ed25519 (RFC 8410 section 3).
             _ if leaf.public_key().algorithm.algorithm.to_id_string() == "1.3.101.112" => Self::Ed25519,
             _ => Self::Other,
         }

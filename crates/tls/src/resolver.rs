@@ -15,16 +15,16 @@ use crate::{Certificate, Curves, FileError, ServerSettings, SettingsError, Suite
 #[derive(Debug)]
 pub(crate) struct Resolver {
     exact: HashMap<Box<str>, Choices>,
-    /// Wildcards, by the name after `*.`.
+    /// The certificates for wildcards, by the name after `*.`.
     below: HashMap<Box<str>, Choices>,
-    /// For clients that send no name, or an unknown one.
+    /// The certificates for clients that send no name, or an unknown one.
     default: Choices,
     strict: bool,
-    /// The accepted suites.
+    /// The suites that the server accepts.
     suites: Vec<Suite>,
     /// The number of certificates.
     certificates: usize,
-    /// The implementation of signatures.
+    /// The implementation that signs.
     curves: Curves,
     /// The clock for the validity of OCSP responses.
     time: Arc<dyn TimeProvider>,
@@ -42,8 +42,8 @@ struct Choice {
 }
 
 impl Resolver {
-    /// The default choices are the first certificate and the other certificates for its names. Errors: two certificates
-    /// with the same kind of key for one name.
+    /// Uses the first certificate and the other certificates for its first name by default. Fails if two certificates
+    /// for one name have the same kind of key.
     pub(crate) fn new(
         certificates: &[Certificate],
         settings: &ServerSettings,
@@ -125,7 +125,7 @@ impl Resolver {
         self.exact.get(name).into_iter().chain(below)
     }
 
-    /// Whether names select among certificates.
+    /// Whether there are several certificates among which a name selects.
     pub(crate) fn has_choice(&self) -> bool {
         self.certificates > 1
     }

@@ -16,7 +16,7 @@ pub(crate) struct Resuming {
 }
 
 impl Resuming {
-    /// None if the store has no unexpired session of `name`.
+    /// Starts a connection that offers a session of `name`; `None` if the store has no unexpired session of `name`.
     ///
     /// Only rustls knows when a session expires, and it then silently creates a ClientHello without the session. So
     /// this function inspects each ClientHello.

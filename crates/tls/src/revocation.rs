@@ -9,7 +9,7 @@ use crate::pem::{File, Item};
 /// A revocation list in use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RevocationList {
-    /// The file.
+    /// The file that contains the list.
     pub origin: String,
     /// The line at which the list begins.
     pub line: usize,
@@ -17,7 +17,7 @@ pub struct RevocationList {
     pub issuer: String,
     /// The time of issue, in seconds since the epoch.
     pub this_update: i64,
-    /// The time when the next list is due, in seconds since the epoch; None if the list has no such time.
+    /// The time when the next list is due, in seconds since the epoch; `None` if the list has no such time.
     pub next_update: Option<i64>,
 }
 

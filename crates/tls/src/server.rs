@@ -111,7 +111,8 @@ impl ServerSettings {
     pub const TICKETS: u32 = 1;
     /// The default of [`ServerSettings::ticket_lifetime`].
     pub const TICKET_LIFETIME: Duration = ticket_keys::LIFETIME;
-    /// The valid values of [`ServerSettings::ticket_lifetime`]. With less than a minute, hardly any client returns in time.
+    /// The valid values of [`ServerSettings::ticket_lifetime`]. With less than a minute, hardly any client returns in
+    /// time.
     pub const TICKET_LIFETIMES: RangeInclusive<Duration> =
         Duration::from_secs(60)..=Duration::from_secs(84 * 3600);
     /// The default of [`ServerSettings::sessions`].
@@ -156,7 +157,7 @@ impl Default for ServerSettings {
 /// the client sent no name, the default certificates of both servers must have the same names.
 #[derive(Clone, Debug)]
 pub struct Server {
-    /// Complete except for the per-core part.
+    /// The rustls configuration, complete except for the per-core part.
     template: Arc<ServerConfig>,
     resolver: Arc<Resolver>,
     certificates: Arc<[Certificate]>,
@@ -241,9 +242,10 @@ impl Server {
         })
     }
 
-    /// This server with other certificates. It keeps the client CAs, the ticket keys and the current secrets, but no
-    /// stored sessions, since these belong to the old certificates. Errors: two certificates with the same kind of key
-    /// for one name, or no certificate that fits the suites.
+    /// Returns this server with other certificates. It keeps the client CAs, the ticket keys and the current secrets,
+    /// but no stored sessions, since these belong to the old certificates. Fails if two certificates for one name have
+    /// the same kind of key, no certificate fits the suites, or a certificate is not [prepared](Certificate::prepare)
+    /// for the curves.
     pub fn presenting(&self, certificates: Vec<Certificate>) -> Result<Self, SettingsError> {
         let resolver = resolver(&certificates, &self.settings)?;
         let mut config = ServerConfig::clone(&self.template);
@@ -265,7 +267,7 @@ impl Server {
         self.ticket_file.as_deref()
     }
 
-    /// The current secrets. None if the server issues no tickets.
+    /// The current secrets; `None` if the server issues no tickets.
     pub fn ticket_secrets(&self) -> Option<TicketSecrets> {
         self.tickets.as_ref().map(|tickets| tickets.space.secrets().get().1)
     }
@@ -288,7 +290,7 @@ impl Server {
         &self.revocation
     }
 
-    /// One core's part, with its own snapshot of the ticket keys.
+    /// Creates one core's part, with its own snapshot of the ticket keys.
     pub fn core(&self) -> Acceptor {
         let mut config = ServerConfig::clone(&self.template);
         let tickets = self.tickets.as_ref().map(|Tickets { space, uncovered, time }| {
@@ -397,7 +399,7 @@ struct Tickets {
     time: Arc<dyn TimeProvider>,
 }
 
-/// Checks the certificates. Errors: as for [`Server::presenting`].
+/// Checks the certificates and indexes them by name. Fails as [`Server::presenting`] does.
 fn resolver(certificates: &[Certificate], settings: &ServerSettings) -> Result<Arc<Resolver>, SettingsError> {
     check_keys_fit(certificates, settings)?;
     let curves = settings.curves;
@@ -440,7 +442,8 @@ fn client_policy(client_auth: Option<&Trusted>) -> digest::Digest {
     ticket_keys::digest_of(std::iter::once(policy).chain(roots).chain(crls))
 }
 
-/// With TLS 1.2 alone, suites of the wrong key type would reject every client.
+/// Checks that a suite fits a certificate's key. With TLS 1.2 alone, suites for another kind of key would reject every
+/// client.
 fn check_keys_fit(certificates: &[Certificate], settings: &ServerSettings) -> Result<(), SettingsError> {
     let Some(first) = certificates.first().map(Certificate::algorithm) else {
         return Err(OfferError::Empty { what: "certificate" }.into());

@@ -15,7 +15,7 @@ use rustls::time_provider::TimeProvider;
 
 use crate::notes::{self, Origin};
 
-/// A power of two well above the number of cores, so that a collision is rare.
+/// The number of shards: a power of two well above the number of cores, so that two cores rarely need the same shard.
 const SHARDS: usize = 64;
 /// The default number of sessions. A session of a client without a certificate takes about 150 bytes, about 300 with
 /// overhead, so a full store takes 10 MiB.
@@ -26,7 +26,7 @@ pub(crate) struct SessionStore {
     shards: Box<[Mutex<Shard>]>,
     /// The maximum number of sessions per shard.
     most: usize,
-    /// In seconds.
+    /// The lifetime of a session, in seconds.
     lifetime: u64,
     time: Arc<dyn TimeProvider>,
 }
@@ -41,7 +41,7 @@ struct Shard {
 
 struct Stored {
     value: Vec<u8>,
-    /// In seconds of the wall clock.
+    /// The end of the session's lifetime, in seconds of the wall clock.
     expires: u64,
 }
 
@@ -57,7 +57,8 @@ impl SessionStore {
         }
     }
 
-    /// Weir's IDs are random, and foreign IDs can only miss, so the first bytes spread well enough.
+    /// Runs `act` with the shard of `id`, chosen by the first bytes of `id`: Weir's IDs are random, so the shards fill
+    /// evenly, and foreign IDs match no session.
     fn with_shard<T>(&self, id: &[u8], act: impl FnOnce(&mut Shard) -> T) -> T {
         let index = id.iter().take(2).fold(0, |index, byte| index << 8 | usize::from(*byte)) % SHARDS;
         act(&mut self.shards[index].lock().unwrap_or_else(PoisonError::into_inner))
@@ -132,7 +133,7 @@ mod tests {
     }
 
     fn id(number: u32) -> Vec<u8> {
-        // Spread over the shards like random IDs.
+        // Multiplication spreads the IDs over the shards like random ones.
         let mut id = number.wrapping_mul(0x9e37_79b9).to_be_bytes().to_vec();
         id.extend_from_slice(&number.to_be_bytes());
         id

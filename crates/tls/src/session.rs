@@ -32,7 +32,7 @@ pub struct Session {
     record_size: u16,
     peer_closed: bool,
     closed: bool,
-    /// Keep reading after this side has sent close_notify.
+    /// Whether the session keeps reading after it has sent close_notify.
     reads_on: bool,
 }
 
@@ -48,7 +48,7 @@ pub struct Received {
 enum Side {
     Server(Box<UnbufferedServerConnection>),
     Client(Box<UnbufferedClientConnection>),
-    /// rustls could not start: the phase has the cause.
+    /// rustls could not start; [`Phase::Failed`] contains the cause.
     None,
 }
 
@@ -67,7 +67,7 @@ struct Handshaking {
     received: hello::Received,
     /// Whether the peer's first bytes were TLS.
     is_tls: bool,
-    /// A flight created in advance.
+    /// The client's first flight, created in advance.
     first_flight: Vec<u8>,
 }
 
@@ -110,7 +110,7 @@ impl Session {
         }
     }
 
-    /// The output of [`Session::start`]. None if the session failed.
+    /// The output of [`Session::start`]; `None` if the session failed.
     pub(crate) fn first_flight(&self) -> Option<&[u8]> {
         Some(&self.handshaking()?.first_flight)
     }
@@ -125,8 +125,8 @@ impl Session {
         matches!(self.side, Side::Server(_))
     }
 
-    /// The certificates that the client presented, leaf first, in this handshake or the resumed one. None
-    /// during the handshake, without a client certificate, and on the client's side.
+    /// The certificates that the client presented, leaf first, in this handshake or the resumed one; `None` during the
+    /// handshake, without a client certificate, and on the client's side.
     pub fn client_chain(&self) -> Option<&[CertificateDer<'static>]> {
         match (&self.side, &self.phase) {
             (Side::Server(connection), Phase::Traffic(_)) => connection.peer_certificates(),
@@ -134,9 +134,9 @@ impl Session {
         }
     }
 
-    /// The certificate that a server selected by the client's server name, also for a resumption: an index into
-    /// [`Server::certificates`](crate::Server::certificates). None before the ClientHello, for a client that sent
-    /// no name, and on the client's side.
+    /// The index in [`Server::certificates`](crate::Server::certificates) of the certificate that the server selected
+    /// by the client's server name, also for a resumption; `None` before the ClientHello, for a client that sent no
+    /// name, and on the client's side.
     pub fn named_certificate(&self) -> Option<u32> {
         self.named
     }
@@ -148,7 +148,7 @@ impl Session {
         }
     }
 
-    /// `record_size` includes the header, as rustls counts it.
+    /// Creates a session. `record_size` includes the header, as rustls counts it.
     fn new(side: Side, phase: Phase, record_size: Option<usize>) -> Self {
         let record_size = record_size.map_or(RECORD_PLAINTEXT, |size| size.saturating_sub(RECORD_HEADER));
         Self {
@@ -369,7 +369,7 @@ impl Session {
         error
     }
 
-    /// The peer's certificates.
+    /// The number and the size of the peer's certificates.
     fn chain(&self) -> Option<Chain> {
         self.state()?.peer_certificates().map(Chain::of)
     }
@@ -383,7 +383,7 @@ impl Session {
     }
 }
 
-/// rustls limits a handshake message, but not the records that contain it.
+/// Checks the size of the leftover: rustls limits a handshake message, but not the records that contain it.
 fn bounded(partial: &[u8]) -> Result<(), Error> {
     if partial.len() > MAX_PARTIAL { Err(InvalidMessage::HandshakePayloadTooLarge.into()) } else { Ok(()) }
 }

@@ -40,8 +40,8 @@ pub(crate) struct KeySpace {
 }
 
 impl KeySpace {
-    /// The key space of the policy with this digest, from `secrets` or else from the process's secret. None if the system
-    /// has no randomness.
+    /// The key space of the policy with this digest, from `secrets` or else from the process's secret; `None` if the
+    /// system has no randomness.
     pub(crate) fn of_policy(
         policy: digest::Digest,
         secrets: Option<TicketSecrets>,
@@ -80,7 +80,7 @@ impl KeySpace {
         secret.expand(&info, Length(out.len())).and_then(|okm| okm.fill(out)).ok()
     }
 
-    /// The keys around this epoch, from the current secrets. None if a key cannot be derived.
+    /// The keys around this epoch, from the current secrets; `None` if a key cannot be derived.
     pub(crate) fn snapshot(&self, epoch: u64) -> Option<Snapshot> {
         let (replacements, secrets) = self.secrets.get();
         let issuing = secrets.keys().first()?;
@@ -142,9 +142,9 @@ pub(crate) struct Snapshot {
     expired: Vec<Name>,
 }
 
-/// AES-256-GCM-SIV (RFC 8452) rather than plain GCM: at 100 000 tickets per second over all cores, an epoch's
-/// random nonces would reach plain GCM's limit of 2^32 per key (NIST SP 800-38D 8.3). SIV survives a repeated
-/// nonce, and its second pass over the 200 bytes of a ticket has no measurable cost.
+/// The key of one epoch. It uses AES-256-GCM-SIV (RFC 8452) rather than plain GCM: at 100 000 tickets per second over
+/// all cores, an epoch's random nonces would reach plain GCM's limit of 2^32 per key (NIST SP 800-38D 8.3). SIV
+/// survives a repeated nonce, and its second pass over the 200 bytes of a ticket takes no measurable time.
 #[derive(Debug)]
 pub(crate) struct EpochKey {
     name: Name,

@@ -30,7 +30,7 @@ const KEPT: usize = 4;
 const MARK: &str = "# weir tickets:";
 const ROLES: &str = "the first secret issues tickets, the second is next, the others open old tickets";
 
-/// The changes of a rotation.
+/// What a rotation changed in the file of secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TicketRotation {
     /// The number of secrets now, 2 to 4.
@@ -45,19 +45,19 @@ pub struct TicketRotation {
 /// The reason for not creating or rotating a file of ticket secrets.
 #[derive(Debug, thiserror::Error)]
 pub enum RotationError {
-    /// The file or its directory.
+    /// The file, or its directory, cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
     /// The file to be created exists.
     #[error("{path} exists: expected the name of a new file", path = path.display())]
     Exists {
-        /// The file.
+        /// The existing file.
         path: PathBuf,
     },
     /// Another process is rotating the file.
     #[error("{path}: another process rotates it; nothing is changed", path = path.display())]
     Busy {
-        /// The file.
+        /// The file of secrets.
         path: PathBuf,
     },
     /// The system has no randomness.
@@ -65,8 +65,8 @@ pub enum RotationError {
     NoRandomness,
 }
 
-/// Creates a file with two random secrets and mode 0600: the first one issues tickets, the second one is next.
-/// Errors: the file exists or cannot be written.
+/// Creates a file with two random secrets and mode 0600: the first one issues tickets, the second one is next. Fails if
+/// the file exists or cannot be written.
 pub fn create_ticket_secrets(path: &Path) -> Result<(), RotationError> {
     match replace::create(path, text_of(&[random()?, random()?]).as_bytes()) {
         Err(FileError::System { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {
@@ -80,8 +80,8 @@ pub fn create_ticket_secrets(path: &Path) -> Result<(), RotationError> {
 /// the former first secret opens tickets for two more steps. A file without a next secret, such as a hand-written one,
 /// only gets a next secret.
 ///
-/// Replaces the file atomically and keeps its owner, group and mode, but not its comments. Errors: the file is not
-/// regular, is not a file of secrets, or cannot be read, locked or replaced; another process is rotating it.
+/// Replaces the file atomically and keeps its owner, group and mode, but not its comments. Fails if the file is not
+/// regular, is not a file of secrets, or cannot be read, locked or replaced, or if another process is rotating it.
 pub fn rotate_ticket_secrets(path: &Path) -> Result<TicketRotation, RotationError> {
     let locked = Locked::open(path)?.ok_or_else(|| RotationError::Busy { path: path.to_owned() })?;
     let before = File { origin: path.display().to_string(), content: locked.content()? };
@@ -92,7 +92,7 @@ pub fn rotate_ticket_secrets(path: &Path) -> Result<TicketRotation, RotationErro
     Ok(rotation)
 }
 
-/// Rotates a non-empty list of secrets by one step. `has_next`: the second secret is the next one.
+/// Rotates a non-empty list of secrets by one step. `has_next` says whether the second secret is the next one.
 fn step<T>(secrets: &mut Vec<T>, has_next: bool, fresh: T) -> TicketRotation {
     let is_promoted = has_next && secrets.len() > 1;
     if is_promoted {
@@ -128,7 +128,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
-    /// Four successive files, each a letter per secret; the first step adds `n`, then `o`, ..
+    /// A letter stands for a secret: from `before`, four steps add `n` to `q` and lead to the four expected files.
     #[test]
     fn secrets_move_one_place_per_step() {
         let after = |before: &str, has_next: bool| {
@@ -154,7 +154,7 @@ mod tests {
         }
     }
 
-    /// Each pair of files that two machines can have at the same time, if one of them is at most one step behind.
+    /// Two machines open each other's tickets if their files are at most one step apart.
     #[test]
     fn machines_that_are_a_step_apart_open_each_others_tickets() {
         for (first, has_next) in [("a", false), ("ab", false), ("abcde", false), ("ab", true), ("abcd", true)]

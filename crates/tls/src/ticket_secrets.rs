@@ -10,7 +10,8 @@ use aws_lc_rs::{digest, hkdf, rand};
 use crate::SettingsError;
 use crate::identity;
 
-/// Keeps the secret rather than the extracted key, so that a process can pass the secret to its successor.
+/// The random secret of this process. Stores the secret rather than the extracted key, so that the process can pass the
+/// secret to its successor.
 static OF_PROCESS: OnceLock<[u8; SECRET_LEN]> = OnceLock::new();
 
 /// The length of a process's random secret, in bytes.
@@ -21,13 +22,13 @@ pub const SECRET_LEN: usize = 32;
 #[derive(Clone)]
 pub struct TicketSecrets {
     keys: Arc<[hkdf::Prk]>,
-    /// For comparing lists of secrets.
+    /// A digest of all secrets: lists with equal digests are equal.
     digest: [u8; 32],
 }
 
 impl TicketSecrets {
-    /// Reads hexadecimal secrets from a file, one per line, of at least 32 bytes each; lines with `#` are
-    /// comments. Errors: the file cannot be read, a line is invalid, or there is no secret.
+    /// Reads hexadecimal secrets from a file, one per line, of at least 32 bytes each; lines with `#` are comments.
+    /// Fails if the file cannot be read, a line is invalid, or there is no secret.
     pub fn read(path: &Path) -> Result<Self, SettingsError> {
         let mut secrets = identity::load_secrets(path)?;
         let read = Self::of(secrets.iter().map(Vec::as_slice));
@@ -52,7 +53,7 @@ impl TicketSecrets {
         Self { keys: keys.into(), digest }
     }
 
-    /// The random secret of this process. None if the system has no randomness.
+    /// The random secret of this process; `None` if the system has no randomness.
     pub fn of_process() -> Option<Self> {
         let prk = hkdf::Salt::new(hkdf::HKDF_SHA256, b"weir tickets").extract(&secret_of_process()?);
         Some(Self { keys: [prk].into(), digest: [0; 32] })
@@ -78,7 +79,7 @@ impl TicketSecrets {
     }
 }
 
-/// The output length of a derivation.
+/// The output length of a derivation from a secret to a `u64`.
 struct Number;
 
 impl hkdf::KeyType for Number {
@@ -87,8 +88,8 @@ impl hkdf::KeyType for Number {
     }
 }
 
-/// The random secret from which this process derives its ticket keys without a file of secrets. The process that
-/// succeeds this one needs the secret to accept this process's tickets. None if the system has no randomness.
+/// The random secret from which this process derives its ticket keys without a file of secrets; `None` if the system
+/// has no randomness. The process that succeeds this one needs the secret to accept this process's tickets.
 pub fn secret_of_process() -> Option<[u8; SECRET_LEN]> {
     if OF_PROCESS.get().is_none() {
         let mut secret = [0; SECRET_LEN];

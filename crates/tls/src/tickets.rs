@@ -89,7 +89,7 @@ impl CoreTickets {
     }
 }
 
-/// Only one core writes the count, so no addition is lost.
+/// Adds one to a count. Only one core writes the count, so no addition is lost.
 fn add_one(count: &AtomicU64) {
     count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
 }

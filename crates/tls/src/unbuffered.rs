@@ -12,11 +12,11 @@ use rustls::unbuffered::{
 
 use crate::early_data;
 
-/// RFC 8446 5.1: type, version and length.
+/// The length of a record header: type, version and length (RFC 8446 5.1).
 pub(crate) const RECORD_HEADER: usize = 5;
 /// The maximum expansion of a record: header, explicit nonce (TLS 1.2) or content type (TLS 1.3), tag.
 const RECORD_OVERHEAD: usize = RECORD_HEADER + 8 + 16;
-/// RFC 8446 5.1: a record has at most 2^14 bytes of plaintext.
+/// The maximum plaintext of a record, in bytes (RFC 8446 5.1).
 pub(crate) const RECORD_PLAINTEXT: usize = 16 * 1024;
 
 /// A common interface to client and server connections; rustls has no trait for it.
@@ -42,7 +42,7 @@ impl Records for UnbufferedClientConnection {
     }
 }
 
-/// The outputs of [`receive`].
+/// The places into which [`receive`] writes.
 pub(crate) struct Sink<'a> {
     pub(crate) plaintext: &'a mut Vec<u8>,
     pub(crate) reply: &'a mut Vec<u8>,

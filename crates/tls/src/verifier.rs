@@ -49,7 +49,7 @@ pub(crate) struct Verifier {
 #[derive(Debug)]
 struct Good {
     name: ServerName<'static>,
-    /// Leaf first.
+    /// The chain, leaf first.
     chain: Vec<CertificateDer<'static>>,
     at: UnixTime,
 }
@@ -92,7 +92,7 @@ impl Verifier {
         })
     }
 
-    /// One core's part, with a separate cache.
+    /// Creates one core's part, with a separate cache.
     pub(crate) fn core(&self) -> Self {
         Self {
             roots: self.roots.clone(),
@@ -106,7 +106,7 @@ impl Verifier {
         act(&mut self.good.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// A server may only use an offered scheme (RFC 8446 4.4.3, RFC 5246 7.4.3).
+    /// Checks that the server uses an offered scheme (RFC 8446 4.4.3, RFC 5246 7.4.3).
     fn check_offered(&self, scheme: SignatureScheme) -> Result<(), Error> {
         notes::signature(scheme);
         match self.schemes.contains(&scheme) {

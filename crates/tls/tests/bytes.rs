@@ -1,4 +1,4 @@
-//! Sessions as byte transformers, for any split and any content.
+//! Feeds sessions bytes of any content, in pieces of any size.
 
 use std::sync::OnceLock;
 
@@ -12,7 +12,7 @@ struct Sides {
     connectors: [Connector; 2],
 }
 
-/// Created once, because certificates and keys are slow to generate.
+/// Both sides, created once, since certificates and keys are slow to generate.
 fn sides() -> &'static Sides {
     static SIDES: OnceLock<Sides> = OnceLock::new();
     SIDES.get_or_init(|| {
@@ -165,7 +165,8 @@ fn a_partial_record_is_kept_and_freed() {
     }
 }
 
-/// A ClientHello in one-byte records makes a server buffer six bytes for each of its bytes.
+/// A server that buffers a ClientHello in one-byte records stores six bytes for each of its bytes. So it limits the
+/// number of records, too.
 #[test]
 fn an_endless_hello_is_rejected_and_its_bytes_freed() {
     // A ClientHello that declares 65 000 bytes, in records and pieces of any size.
@@ -232,14 +233,14 @@ fn each_hello_may_be_in_64_records_and_no_more() {
     }
 }
 
-/// A handshake message in this many records; the last may be the longest.
+/// Splits a handshake message into this many records; the last one may be the longest.
 fn split_in(message: &[u8], records: usize) -> Vec<u8> {
     let size = message.len() / records;
     let (even, last) = message.split_at(size * (records - 1));
     [in_records(even, size), in_records(last, last.len())].concat()
 }
 
-/// A handshake message in records of this many bytes.
+/// Splits a handshake message into records of this many bytes.
 fn in_records(message: &[u8], size: usize) -> Vec<u8> {
     let record = |part: &[u8]| [&[22, 3, 1][..], &(part.len() as u16).to_be_bytes(), part].concat();
     message.chunks(size.max(1)).flat_map(record).collect()

@@ -46,7 +46,7 @@ fn each_of_many_names_has_its_certificate_and_servers_share_them() {
     }
     let connector = connector(&authority, |_| {});
     let (all, some) = (all.core(), some.core());
-    // The client verifies the name.
+    // The client verifies the name, so the handshake fails with any other certificate.
     for at in 0..issued.len() {
         for asked in [format!("h{at}.example"), format!("x.h{at}.example")] {
             assert_eq!(Pair::to(&name(&asked), &connector, &all).settle(), (None, None), "{asked}");
@@ -96,7 +96,7 @@ fn a_server_takes_no_certificates_that_contradict_each_other() {
     assert!(error.contains("certificate"), "{error}");
 }
 
-/// The bytes are for another process, so the certificate that it makes of them must serve, and go on to a third one.
+/// Another process can load a certificate from its bytes, serve it, and pass the same bytes on.
 #[test]
 fn a_portable_certificate_serves_from_its_bytes() {
     let authority = Authority::new().unwrap();

@@ -9,7 +9,7 @@ use weir_tls::{
 
 use crate::common::Pair;
 
-/// The cheapest to sign with first.
+/// Kinds of keys, the cheapest to sign with first.
 const KINDS: [KeyKind; 4] = [KeyKind::EcdsaP256, KeyKind::Ed25519, KeyKind::EcdsaP384, KeyKind::Rsa2048];
 
 /// The names of certificates. Each name has its own chain length, by which a test recognises the certificate.
@@ -80,7 +80,7 @@ impl Offered {
     }
 }
 
-/// Without resumption, so that each handshake has a certificate.
+/// A server without resumption, so that it presents a certificate in each handshake.
 fn acceptor(identities: Vec<Identity>, strict_names: bool) -> Acceptor {
     let first = identities[0].clone();
     let settings =
@@ -88,7 +88,7 @@ fn acceptor(identities: Vec<Identity>, strict_names: bool) -> Acceptor {
     Server::new(&settings).unwrap().core()
 }
 
-/// A certificate of each kind for each name.
+/// For each name, a certificate with each kind of key. The length of the chain is the name's position plus 1.
 fn issued() -> Vec<[Issued; 4]> {
     let root = Authority::new().unwrap();
     let between = root.intermediate().unwrap();
@@ -111,14 +111,14 @@ fn issued() -> Vec<[Issued; 4]> {
 fn a_client_gets_the_most_specific_certificate_that_it_can_use() {
     let issued = issued();
     let name: PeerName = "a.example".parse().unwrap();
-    // No certificate or one kind of key for each name; the default always has one.
+    // Each name has one kind of key or no certificate; only the default must have one.
     for places in 0..5 * 5 * 4 {
         let kind_at = [places % 5, places / 5 % 5, 1 + places / 25].map(|kind: usize| kind.checked_sub(1));
         let identities: Vec<Identity> = [2, 0, 1]
             .into_iter()
             .filter_map(|place: usize| Some(issued[place][kind_at[place]?].identity()))
             .collect();
-        // Clients that the default does not serve need only one kind of default.
+        // With strict names the server never presents the default, so one kind of key for it is enough.
         for strict_names in [false, true].into_iter().filter(|strict| !strict || places < 25) {
             let acceptor = acceptor(identities.clone(), strict_names);
             for offered in offers() {
@@ -150,7 +150,7 @@ fn of_several_kinds_of_keys_for_one_name_a_client_gets_the_cheapest_that_it_can_
         let issued = KINDS.map(|kind| authority.issue(&names, kind).unwrap());
         for present in 1_usize..1 << KINDS.len() {
             let is_present = |at: &usize| present & 1 << at != 0;
-            // The order of the certificates has no influence.
+            // The order of the certificates must make no difference, so list the cheapest key last.
             let places = (0..KINDS.len()).rev().filter(is_present);
             let acceptor = acceptor(places.map(|at| issued[at].identity()).collect(), false);
             for offered in offers() {
@@ -165,7 +165,7 @@ fn of_several_kinds_of_keys_for_one_name_a_client_gets_the_cheapest_that_it_can_
     }
 }
 
-/// RFC 8422 section 5.1: clients of TLS 1.2 list the curves of keys among their groups.
+/// A TLS 1.2 client lists the curves of keys that it can verify among its groups (RFC 8422 section 5.1).
 #[test]
 fn in_tls_1_2_the_clients_groups_are_the_curves_that_it_can_verify() {
     let issued = issued();
@@ -179,7 +179,7 @@ fn in_tls_1_2_the_clients_groups_are_the_curves_that_it_can_verify() {
         (of(&[p384, rsa]), Version::Tls13, &[Group::P256], KeyKind::EcdsaP384),
         (of(&[p384, &wildcard[3]]), Version::Tls12, &[Group::X25519], KeyKind::Rsa2048),
         (of(&[p384, &wildcard[0]]), Version::Tls12, &[Group::P256], KeyKind::EcdsaP256),
-        // A certificate for another name would be worse.
+        // A certificate with an unlisted curve is still better than one for another name.
         (of(&[&issued[2][3], p384]), Version::Tls12, &[Group::P256], KeyKind::EcdsaP384),
     ] {
         let settings = ClientSettings {

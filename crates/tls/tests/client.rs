@@ -185,7 +185,7 @@ fn with_stubborn(
     None
 }
 
-/// A measured scheme must be the requested one, even if the server chooses another.
+/// The client rejects a signature scheme that it did not offer, so that measurements use the requested scheme.
 #[test]
 fn a_signature_that_was_not_offered_fails_the_handshake() {
     let pki = Pki::new(KeyKind::Rsa2048);
@@ -260,7 +260,7 @@ fn the_server_name_is_sent_by_default() {
         for turn in 0..2 {
             let hello = client_hello(&mut connector.connect(&localhost()));
             assert_eq!(hello.windows(name.len()).any(|window| window == name), sent, "{turn}");
-            // The client verifies the certificate's name in both cases.
+            // The client verifies the name whether or not it sends SNI.
             handshake(&connector, &acceptor);
         }
         let (error, _) = Pair::to(&"example.org".parse().unwrap(), &connector, &acceptor).settle();
@@ -268,7 +268,7 @@ fn the_server_name_is_sent_by_default() {
     }
 }
 
-/// A line of a key log: label, the ClientHello's random, and the secret.
+/// Parses the lines of a key log: label, the ClientHello's random, and the secret.
 fn key_log_lines(log: &str) -> Vec<(String, Vec<u8>, Vec<u8>)> {
     assert!(log.ends_with('\n'));
     let bytes = |hex: &str| {

@@ -1,4 +1,5 @@
-//! weir-ifma's curves on either side of a connection; skipped, with a message, on other processors.
+//! weir-ifma's curves on either side of a connection. On processors without AVX-512 IFMA, the tests print a message and
+//! pass.
 
 use crate::common::{Pair, Pki, handshake, only};
 use weir_tls::issue::{Authority, KeyKind};
@@ -15,7 +16,7 @@ fn is_missing() -> bool {
     missing.is_err()
 }
 
-/// Each pair of curves of a client and a server, at least one of which is not AWS-LC's.
+/// All pairs of curves for client and server in which at least one side does not use AWS-LC's.
 fn pairs() -> impl Iterator<Item = (Curves, Curves)> {
     let all = Curves::ALL.into_iter().flat_map(|client| Curves::ALL.map(|server| (client, server)));
     all.filter(|pair| *pair != (Curves::AwsLc, Curves::AwsLc))
@@ -46,7 +47,7 @@ fn handshakes_in_both_versions_with_every_group_full_and_resumed() {
     }
 }
 
-/// A client with the hybrid first also sends a share of X25519, which a server without the hybrid takes.
+/// A client that prefers the hybrid also sends a key share for X25519, so a server without the hybrid needs no retry.
 #[test]
 fn a_server_without_the_hybrid_costs_no_retry() {
     if is_missing() {
@@ -107,7 +108,7 @@ fn a_certificate_signs_with_both_once_it_is_prepared() {
     for curves in Curves::ALL {
         handshake(&pki.connector(|_| {}), &server(curves).unwrap().core());
     }
-    // It is prepared already.
+    // The key is already prepared, so its files are not read again.
     certificate.prepare(&Identity::files("/no/such", "/no/such"), Curves::Ifma).unwrap();
 }
 
@@ -125,7 +126,7 @@ fn a_certificate_is_not_prepared_with_the_key_of_another() {
     assert!(error.to_string().contains("/no/such"), "{error}");
 }
 
-/// As a certificate set at run time, which another listener may present with other curves.
+/// A certificate set at run time: another listener may present it with other curves, so the server prepares the key.
 #[test]
 fn a_portable_certificate_is_prepared_by_its_server() {
     if is_missing() {

@@ -79,7 +79,7 @@ fn the_hybrid_group_is_preferred_and_costs_no_client_a_retry() {
         (&both, &[P384, X25519], &ours, P384),
         (&both, &[X25519, Hybrid], &ours, X25519),
         (&vec![Version::Tls13], &[Hybrid], &ours, Hybrid),
-        // A server without the hybrid: the client also sends a share for X25519.
+        // The client also sends a key share for X25519, in case that the server lacks the hybrid.
         (&both, &ours, &Group::CLASSICAL, X25519),
         (&both, &ours, &[X25519], X25519),
         (&vec![Version::Tls12], &ours, &ours, X25519),
@@ -94,7 +94,7 @@ fn the_hybrid_group_is_preferred_and_costs_no_client_a_retry() {
         let facts = handshake(&connector, &acceptor);
         assert_eq!((facts.group, facts.hello_retry), (Some(expected), false), "{at_client:?}: {facts}");
     }
-    // The ClientHello is one record, far below the server's limit.
+    // The ClientHello fits into one record, and is far shorter than the server's limit.
     let hello = client_hello(&mut pki.connector(|_| {}).connect(&localhost()));
     assert_eq!(usize::from(u16::from_be_bytes([hello[3], hello[4]])), hello.len() - 5);
     assert!((1_300..2_500).contains(&hello.len()), "{} bytes", hello.len());
@@ -203,7 +203,7 @@ fn client_certificates_are_required_when_roots_are_given() {
         };
         let known = Identity::files(&pki.files.certificates, &pki.files.key);
         let facts = handshake(&connector(Some(known)), &acceptor);
-        // The server's signature, not the client's.
+        // The facts contain the server's signature, not the client's.
         assert_eq!((facts.version, facts.signature), (version, Some(Signature::EcdsaP256Sha256)));
 
         let (_, server) = Pair::new(&connector(None), &acceptor).settle();

@@ -1,4 +1,4 @@
-//! The certificate that a server presents, and the server's knowledge of the client's certificate.
+//! The certificate that a server presents for a name, and the server's handling of client certificates.
 
 use crate::common::{Pair, client_hello, handshake, only};
 use weir_tls::issue::{Authority, Issued, KeyKind};
@@ -68,7 +68,8 @@ fn each_name_has_its_certificate() {
     assert!(client.unwrap().reason().starts_with("alert_"));
 }
 
-/// A connection keeps the number of its certificate, which tells whether a host belongs to another one.
+/// A connection stores the number of its certificate, so that the gateway can detect a request for a host that only
+/// another certificate covers.
 #[test]
 fn a_host_of_another_certificate_is_known() {
     let names = Names::new(&[
@@ -84,9 +85,9 @@ fn a_host_of_another_certificate_is_known() {
         (&ecdsa, "default.example", Some(0)),
         (&ecdsa, "A.example.", Some(1)),
         (&ecdsa, "x.example", Some(2)),
-        // The client cannot verify the exact one.
+        // The client cannot verify the exact match, so it gets the wildcard.
         (&rsa, "a.example", Some(2)),
-        // No name.
+        // The client sends no name.
         (&ecdsa, "127.0.0.1", None),
     ] {
         let mut pair = Pair::to(&name(asked), connector, &acceptor);
@@ -104,10 +105,10 @@ fn a_host_of_another_certificate_is_known() {
         (1, "default.example", true),
         (1, "other.example", true),
         (2, "other.example", false),
-        // Its wildcard covers these, too.
+        // The wildcard of certificate 2 covers `a.example`, too.
         (2, "a.example", false),
         (2, "x.d.example", true),
-        // No certificate is for them.
+        // No certificate covers these hosts.
         (0, "x.y.d.example", false),
         (0, "other.test", false),
         (0, "", false),
@@ -155,7 +156,7 @@ fn of_two_keys_for_one_name_the_cheaper_one_signs_if_the_client_allows() {
     };
     assert_eq!(signature(&|_| {}), Some(Signature::EcdsaP256Sha256));
     assert_eq!(signature(&only(Version::Tls12)), Some(Signature::EcdsaP256Sha256));
-    // In TLS 1.2 the suites decide.
+    // In TLS 1.2 the suites decide which certificate fits.
     let rsa = signature(&|settings| {
         settings.versions = vec![Version::Tls12];
         settings.suites.retain(|suite| suite.iana_name().contains("ECDHE_RSA"));
@@ -164,7 +165,7 @@ fn of_two_keys_for_one_name_the_cheaper_one_signs_if_the_client_allows() {
         matches!(rsa, Some(Signature::RsaPssSha256 | Signature::RsaPssSha384 | Signature::RsaPssSha512)),
         "{rsa:?}"
     );
-    // In TLS 1.3 the signature schemes decide.
+    // In TLS 1.3 the signature schemes decide which certificate fits.
     let rsa = signature(&|settings| {
         settings.versions = vec![Version::Tls13];
         settings.suites.retain(|suite: &Suite| suite.version() == Version::Tls13);

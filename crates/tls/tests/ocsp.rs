@@ -1,4 +1,4 @@
-//! OCSP responses: which ones a server staples, and when.
+//! Which OCSP responses a server staples, and at which times.
 
 use weir_tls::issue::{Authority, Issued, KeyKind, Signer, Status};
 use weir_tls::{Acceptor, Certificate, Identity, Server, ServerSettings};
@@ -148,7 +148,8 @@ fn without_its_issuer_a_response_is_not_stapled() {
     assert_eq!(server.certificates()[0].presented().ocsp.as_ref().unwrap().rejected, None);
 }
 
-/// A response is for one certificate: another one that replaces it has none, not even with the same chain.
+/// An OCSP response belongs to one loaded certificate. A certificate that replaces it has no response, even if it has
+/// the same chain.
 #[test]
 fn a_certificate_that_replaces_another_one_does_not_get_its_response() {
     let case = Case::new();

@@ -12,7 +12,7 @@ use crate::common::{Pki, localhost, only};
 use weir_tls::issue::KeyKind;
 use weir_tls::{Acceptor, ClientAuth, Facts, HandshakeKind, Session, Signature, Version};
 
-/// Far longer than any step takes; reaching it is a failure.
+/// The timeout of each step, far longer than a step takes.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 fn openssl_is_missing() -> bool {
@@ -42,7 +42,7 @@ impl Process {
         self.0.stdin.take().unwrap()
     }
 
-    /// All output of the process.
+    /// Waits for the end of the process, and returns its stdout and stderr.
     fn output(mut self) -> String {
         let mut text = String::new();
         self.0.stdout.take().unwrap().read_to_string(&mut text).unwrap();
@@ -118,7 +118,7 @@ fn s_client_process(port: u16, pki: &Pki, version: &str, more: &[&str]) -> Proce
     Process::openssl(&arguments)
 }
 
-/// One run of `s_client` that sends a line; returns all its output.
+/// Runs `s_client`, which sends a line; returns all its output.
 fn s_client(port: u16, pki: &Pki, version: &str, more: &[&str]) -> String {
     let mut client = s_client_process(port, pki, version, more);
     // Keep stdin open: at its end the client would exit before the response.

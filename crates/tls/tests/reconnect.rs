@@ -107,7 +107,7 @@ fn nothing_is_resumed_without_a_stored_session() {
         assert!(connector.connect_resuming(&localhost()).is_none(), "{name}");
         assert_eq!(connector.sessions(&localhost()), 0, "{name}");
 
-        // No session after a handshake with a server that issues none,
+        // A server without resumption issues no session.
         let acceptor = pki.acceptor(|settings| {
             server(settings);
             settings.resumption = false;
@@ -115,13 +115,13 @@ fn nothing_is_resumed_without_a_stored_session() {
         full(&connector, &acceptor);
         assert!(connector.connect_resuming(&localhost()).is_none(), "{name}");
 
-        // nor for another name,
+        // The client has a session only for the name that it connected to.
         let acceptor = pki.acceptor(server);
         full(&connector, &acceptor);
         assert!(connector.connect_resuming(&"127.0.0.1".parse().unwrap()).is_none(), "{name}");
         assert!(connector.connect_resuming(&localhost()).is_some(), "{name}");
 
-        // nor with a disabled store.
+        // A client with a disabled store keeps no session.
         let without_store: [fn(&mut ClientSettings); 2] =
             [|settings| settings.resumption = false, |settings| settings.sessions_per_name = 0];
         for disable in without_store {
@@ -219,7 +219,7 @@ fn tls_1_2_sessions_are_resumed_in_turn_and_repeatedly() {
         offered.push(session_id(&hello).to_vec());
         assert_eq!(resuming(&connector, &acceptor).unwrap().kind, HandshakeKind::Resume12Id);
     }
-    // Every second session, since the handshake in between resumes another one.
+    // The client offers its sessions in turn. Each round offers two of them, and only the first one is recorded.
     assert_eq!(offered[..3], offered[3..]);
     assert!(offered[0] != offered[1] && offered[1] != offered[2] && offered[2] != offered[0]);
     assert_eq!(connector.sessions(&localhost()), 3, "a resumption adds no session");
@@ -297,7 +297,7 @@ fn a_requested_resumption_survives_a_retry() {
     assert_eq!((facts.kind, facts.hello_retry), (HandshakeKind::Resume13Psk, false), "{facts}");
 }
 
-/// A TLS 1.3 server has replaced a TLS 1.2 server.
+/// The client uses up its TLS 1.2 sessions after a TLS 1.3 server has replaced the TLS 1.2 server.
 #[test]
 fn sessions_of_a_version_that_the_server_dropped_are_used_up() {
     let pki = Pki::new(KeyKind::EcdsaP256);

@@ -15,7 +15,7 @@ struct Wire {
     to_client: Sender<Vec<u8>>,
 }
 
-/// A thread that serves connections until all senders are dropped.
+/// Starts a thread that serves connections until all senders are dropped.
 fn core(acceptor: Acceptor) -> Sender<Wire> {
     let (connections, accepted) = channel::<Wire>();
     thread::spawn(move || {
@@ -123,7 +123,7 @@ fn nothing_is_resumed_if_one_side_disables_resumption() {
     }
 }
 
-/// Tickets are single-use (RFC 8446 C.4), so a client with four concurrent connections needs four.
+/// Each ticket is used only once (RFC 8446 C.4), so a client with four concurrent connections needs four.
 #[test]
 fn a_client_holds_several_tickets_and_uses_each_once() {
     let pki = Pki::new(KeyKind::EcdsaP256);
@@ -166,7 +166,8 @@ fn resumption_does_not_cross_policies() {
         });
         let home = pki.acceptor(|_| {});
         assert_eq!(handshake(&connector, &home).kind, HandshakeKind::Full);
-        // The same certificate, but with client authentication, which an earlier session must not bypass.
+        // This server has the same certificate, but requires a client certificate: a session without one must not
+        // bypass the check.
         let strict =
             pki.acceptor(|settings| settings.client_auth = Some(ClientAuth::required(pki.files.ca.clone())));
         assert_eq!(handshake(&connector, &strict).kind, HandshakeKind::Full);
@@ -199,11 +200,11 @@ fn tickets_survive_renewals() {
     let with_more_names = issue(&["localhost", "more.test", "127.0.0.1"], KeyKind::EcdsaP256);
     let other = issue(&["other.test", "127.0.0.1"], KeyKind::EcdsaP256);
     let both = &Version::ALL[..];
-    // The versions; the certificates of the second server; whether a client of `localhost` resumes there, and one
-    // without a name.
+    // The versions; the certificates of the second server; whether a client with the name `localhost` resumes there,
+    // and whether a client without a name does.
     let table = [
         (both, vec![&renewed], true, true),
-        // A session of TLS 1.2 keeps its cipher suite, and RSA has others.
+        // A TLS 1.2 session keeps its cipher suite, which an RSA key does not fit.
         (&[Version::Tls13], vec![&with_another_key], true, true),
         (both, vec![&with_more_names], true, false),
         (both, vec![&pki.issued, &other], true, true),
@@ -222,7 +223,7 @@ fn tickets_survive_renewals() {
                 let connect = |acceptor| {
                     let mut pair = Pair::to(&name, &connector, acceptor);
                     let (error, _) = pair.settle();
-                    // The only failure: the certificate is not for the name.
+                    // The handshake fails only if the certificate does not cover the name.
                     error.is_none().then(|| pair.client.facts().unwrap().kind)
                 };
                 assert_eq!(connect(&first), Some(HandshakeKind::Full));

@@ -5,7 +5,7 @@ use weir_tls::{ClientAuth, Server, ServerSettings};
 
 use crate::common::{Clock, Pair, Pki};
 
-/// A time in 2026.
+/// The time of these tests, in seconds since the epoch: 26 November 2026.
 const NOW: u64 = 1_795_707_000;
 
 #[test]

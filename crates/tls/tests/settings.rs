@@ -1,4 +1,4 @@
-//! Invalid settings: the error names the file, the value and what was expected.
+//! Invalid settings: the error names the file and the value, and states what was expected.
 
 use std::fs;
 use std::path::Path;

@@ -46,13 +46,13 @@ pub(crate) fn run(args: ManArgs, program: Command) -> Outcome {
     say(page(command).map_err(Failure::run)?.1)
 }
 
-/// A command and its subcommands, except hidden ones.
+/// Lists a command and its subcommands, except hidden ones.
 fn shown(command: &Command) -> Vec<&Command> {
     let below = command.get_subcommands().filter(|below| !below.is_hide_set());
     std::iter::once(command).chain(below.flat_map(shown)).collect()
 }
 
-/// `targets-install`, empty for the program itself.
+/// The command's name below the program's, such as `targets-install`; empty for the program itself.
 fn name_below<'a>(program: &Command, command: &'a Command) -> &'a str {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     let below = name.strip_prefix(program.get_name()).unwrap_or(name);
@@ -71,7 +71,7 @@ fn write_all(commands: &[&Command], dir: &Path) -> Outcome {
     Ok(())
 }
 
-/// The page's file name and its text.
+/// The file name and the text of a command's page.
 fn page(command: &Command) -> io::Result<(String, String)> {
     let version = env!("CARGO_PKG_VERSION");
     let after_help = command.get_after_help().map(ToString::to_string);

@@ -16,12 +16,12 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// It could not run: exit code 1.
+    /// The subcommand could not run: exit code 1.
     pub(crate) fn run(error: impl Display) -> Self {
         Self { message: error.to_string(), code: 1 }
     }
 
-    /// Invalid usage or configuration: exit code 2.
+    /// The usage or the configuration is invalid: exit code 2.
     pub(crate) fn usage(error: impl Display) -> Self {
         Self { message: error.to_string(), code: 2 }
     }
@@ -32,7 +32,7 @@ impl Failure {
         Self::usage(lines.to_string().replace('\n', "\nweir: "))
     }
 
-    /// A run or usage error; a usage error is prefixed with the flag whose file it names.
+    /// Creates a run or usage error. A usage error begins with the flag whose file the error names.
     #[cfg(any(feature = "gateway", feature = "lab"))]
     pub(crate) fn blame(is_usage: bool, error: impl Display, flags: &[(&str, Option<&Path>)]) -> Self {
         if !is_usage {
@@ -51,12 +51,12 @@ impl Failure {
 
 #[cfg(feature = "lab")]
 impl Failure {
-    /// It ran but produced no evidence: exit code 3.
+    /// The subcommand ran but produced no evidence: exit code 3.
     pub(crate) fn no_evidence(error: impl Display) -> Self {
         Self { message: error.to_string(), code: 3 }
     }
 
-    /// A condition (`--assert`, `--fail-on`) failed: exit code 4.
+    /// A condition (`--assert`, `--fail-on`) does not hold: exit code 4.
     pub(crate) fn condition(error: impl Display) -> Self {
         Self { message: error.to_string(), code: 4 }
     }

@@ -16,8 +16,8 @@ pub(crate) struct Parameters {
     /// Cipher suite on both sides; may be repeated, most preferred first [default: all]
     #[arg(long = "suite", value_name = "SUITE")]
     suites: Vec<Suite>,
-    /// Key exchange group on both sides; may be repeated, most preferred first [default: x25519mlkem768 (not of the test
-    /// server), x25519, p256, p384]
+    /// Key exchange group on both sides; may be repeated, most preferred first [default: x25519mlkem768 (not of the
+    /// test server), x25519, p256, p384]
     #[arg(long = "group", value_name = "GROUP")]
     groups: Vec<Group>,
 }
@@ -33,8 +33,8 @@ impl Parameters {
         offer.complete()
     }
 
-    /// As [`Parameters::offer`], but with post-quantum groups only if a flag names them, since the test server is an
-    /// instrument.
+    /// As [`Parameters::offer`], but with post-quantum groups only if a flag names them, since the test server is for
+    /// measurements (docs/decisions/0028-post-quantum-default.md).
     #[cfg(feature = "lab")]
     pub(crate) fn classical_offer(&self) -> Offer {
         let mut offer = self.offer();
@@ -45,7 +45,7 @@ impl Parameters {
     }
 }
 
-/// Which CAs a client trusts: those of a file, any certificate, or the system's.
+/// The CAs that a client trusts: those in a file, the system's, or none at all, which accepts any certificate.
 #[cfg(feature = "lab")]
 pub(crate) fn roots(file: Option<PathBuf>, is_insecure: bool) -> Roots {
     match file {

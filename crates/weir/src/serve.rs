@@ -219,8 +219,8 @@ impl GatewayArgs {
         Flags { keys, files }
     }
 
-    /// The configuration for these flags: one service, and a route for all requests. `missing`: the error without an
-    /// upstream or a listener.
+    /// Returns the configuration for these flags: one service, and a route for all requests. `missing` is the error if
+    /// there is no upstream or no listener.
     fn config(self, missing: &str) -> Result<Config, Failure> {
         let Some(to) = self.to.filter(|_| !self.listen.is_empty()) else {
             return Err(Failure::usage(missing));

@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 
 impl Admin {
     /// Requests a change from the reload thread, and waits until all workers have applied it. `ask` creates the
-    /// request; `what` names the change. Errors: the response with the reason why nothing has changed.
+    /// request; `what` names the change. The error is a response that says why nothing has changed.
     pub(super) fn apply(
         &self,
         what: &str,

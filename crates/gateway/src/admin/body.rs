@@ -11,7 +11,8 @@ use weir_http1::{BodyDecoder, Framing, Limits, RequestHead};
 pub(super) const LARGEST: usize = 1 << 20;
 
 /// Reads the body that follows a head of `len` bytes in `bytes`, and removes it from `bytes`, which keeps the head.
-/// Errors: as read(2). The inner `Err`: the body is too large, malformed or late, and the connection must close.
+/// Fails as read(2) does. An inner `Err` is the response to a body that is too large, malformed or late, after which
+/// the connection must close.
 pub(super) fn read(
     mut stream: &Socket,
     head: &RequestHead,

@@ -16,7 +16,7 @@ pub(super) struct Connections {
 #[derive(Debug)]
 struct Connection {
     stream: Socket,
-    /// Whether the connection waits for the client.
+    /// Whether the connection waits for the client, and may therefore be closed to make room for another.
     awaits_client: AtomicBool,
 }
 

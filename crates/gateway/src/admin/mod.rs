@@ -39,7 +39,7 @@ pub(crate) struct Admin {
     pub rights: Rights,
     pub workers: Vec<Sender<Control>>,
     pub status: Arc<ConfigStatus>,
-    /// Applies changes of servers.
+    /// The active configuration; changes of servers take effect through it.
     pub active: Arc<ActiveConfig>,
     pub journal: Journal,
     /// The reload thread, if there is one.
@@ -68,8 +68,8 @@ const RELOAD: Duration = Duration::from_secs(60);
 /// The upper limit of connections, since each has a thread.
 const MOST: usize = 32;
 
-/// Starts a thread that serves the address from the opening of `barrier` until `listener` is closed. Errors: the thread
-/// cannot be started.
+/// Starts a thread that serves the address from the opening of `barrier` until `listener` is closed. Fails if the
+/// thread cannot be started.
 pub(crate) fn start(
     socket: Listener,
     listener: &Arc<AdminListener>,
@@ -198,7 +198,7 @@ impl Admin {
         None
     }
 
-    /// Responds to a request. `body`: `None` unless [`Admin::takes_body`].
+    /// Responds to a request. `body` is `None` unless [`Admin::takes_body`].
     fn response(&self, head: &RequestHead, buf: &[u8], body: Option<&[u8]>) -> Response {
         self.rejection(head, buf).unwrap_or_else(|| {
             let body = body.unwrap_or_default();
@@ -206,7 +206,7 @@ impl Admin {
         })
     }
 
-    /// The metrics as a page.
+    /// The response to `/metrics`: gathers the workers' metrics for Prometheus.
     fn metrics(&self) -> Response {
         // Read before the workers report, so that their reports are of this configuration or a newer one.
         let reloads = self.status.reloads();
@@ -219,7 +219,7 @@ impl Admin {
         }
     }
 
-    /// The metrics as JSON.
+    /// The response to `/status`: gathers the workers' metrics and the servers' state as JSON.
     fn report(&self) -> Response {
         match gather(&self.workers) {
             Ok(report) => Response { kind: "application/json", ..Response::text(200, report.json()) },

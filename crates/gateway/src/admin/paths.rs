@@ -53,15 +53,15 @@ static PATHS: [Path; 14] = [
 struct Path {
     /// The path as in the document: `NAME` stands for a segment, `SERVER` for the rest.
     template: &'static str,
-    /// The least rights of an address that serves it.
+    /// The minimum rights of an address that serves the path.
     rights: Rights,
-    /// A handler of GET is one of HEAD, too.
+    /// The methods and their handlers. A handler of GET also serves HEAD.
     methods: &'static [(&'static str, Handler)],
-    /// Names may be percent-encoded.
+    /// Whether the names in the path may be percent-encoded.
     has_encoded_names: bool,
 }
 
-/// A handler, by the parts of a request that it takes.
+/// A handler. The variants say which parts of a request the handler takes.
 #[derive(Clone, Copy)]
 enum Handler {
     /// Ignores names, query and body.
@@ -74,7 +74,7 @@ enum Handler {
     Bodied(fn(&Admin, &Names, &[u8]) -> Response),
 }
 
-/// The names in a path.
+/// The names of a service or certificate, and of a server, in a path.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Names {
     name: String,
@@ -140,7 +140,7 @@ pub(super) fn respond(admin: &Admin, asked: Asked<'_>, body: &[u8]) -> Response 
     }
 }
 
-/// A line for each path of an address, with its methods.
+/// The body of the response to `/`: a line for each path of an address, with its methods.
 fn index(rights: Rights) -> String {
     let line = |path: &Path| format!("{:<30} {}\n", path.template, path.allowed(|_| true).join(", "));
     served(rights).map(line).collect()

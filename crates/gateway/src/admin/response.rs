@@ -1,4 +1,4 @@
-//! Responses of the admin address.
+//! Responses of the admin address, written as HTTP/1.1.
 
 use serde::Serialize;
 

@@ -16,8 +16,8 @@ enum Weight {
 }
 
 impl Change {
-    /// Parses `state=drain`, `state=ready`, `weight=N` or `weight=default`, or one of each kind separated by `&`.
-    /// Errors: a message.
+    /// Parses `state=drain`, `state=ready`, `weight=N` or `weight=default`, or one of each kind separated by `&`.The
+    /// error is a message for the client.
     pub(super) fn parse(query: &[u8]) -> Result<Self, String> {
         let query = String::from_utf8_lossy(query);
         let mut change = Self::default();

@@ -143,7 +143,7 @@ fn by_name(report: &Report) -> Reports<'_> {
     report.servers.iter().map(|server| (server.names(), server)).collect()
 }
 
-/// A server for a response; `None` if the workers have not reported it yet.
+/// Describes a server for a response; `None` if the workers have not reported it yet.
 fn shown<'a>(service: &Service, server: &Server, reports: &Reports<'a>) -> Option<ShownServer<'a>> {
     Some(ShownServer {
         url: server.place.to_string(),
@@ -161,7 +161,7 @@ fn find_service<'a>(snapshot: &'a Snapshot, name: &str) -> Result<&'a Service, U
     })
 }
 
-/// Finds a server by its URL, or by its host and port. Errors: no server matches, or several do.
+/// Finds a server by its URL, or by its host and port. Fails if no server matches, or several do.
 pub(super) fn find<'a>(
     snapshot: &'a Snapshot,
     service: &str,

@@ -6,7 +6,7 @@ use serde_json::Value;
 use weir_tls::{Certificate, Identity};
 
 /// Loads a certificate from a JSON object, and checks that its key matches. `name` is the certificate's name in errors.
-/// Errors: the field and its fault, without any value, which could be a key.
+/// Errors name the field and its fault, but contain no value, which could be a key.
 pub(crate) fn certificate(name: &str, json: &[u8]) -> Result<Certificate, Fault> {
     let value = serde_json::from_slice(json).map_err(|error| {
         let (line, column) = (error.line(), error.column());

@@ -1,4 +1,4 @@
-//! A summary of a reload's changes.
+//! The numbers of entries that a reload has added, removed or changed.
 
 use super::Checked;
 use super::document::Route;
@@ -15,7 +15,7 @@ pub(crate) struct Changes {
     pub certificates: usize,
     pub services: usize,
     pub routes: usize,
-    /// Tables of general settings.
+    /// The changed tables of general settings, such as `[limits]`.
     pub settings: usize,
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct Endpoints {
 pub(crate) type EndpointLists = BTreeMap<String, Arc<Endpoints>>;
 
 impl Endpoints {
-    /// `servers` in place of those in the document.
+    /// Creates a list of servers that replaces the list in `written`.
     pub(crate) fn new(servers: Vec<document::Server>, written: &document::Service) -> Self {
         Self { servers, replaces: fingerprint(&written.servers) }
     }
@@ -47,7 +47,7 @@ impl Endpoints {
         })
     }
 
-    /// Appends the next part.
+    /// Appends the next part of a list that [`Endpoints::parts`] has split.
     pub(crate) fn extend(&mut self, part: Self) {
         self.servers.extend(part.servers);
     }
@@ -66,7 +66,7 @@ impl Snapshot {
 
 impl Checked {
     /// Replaces the servers of services with those in `lists`. Skips and returns the services whose list in the file
-    /// has changed since their servers were set. Servers that are also in `active` keep their addresses. Errors: a
+    /// has changed since their servers were set. Servers that are also in `active` keep their addresses. Fails if a
     /// server in `lists` no longer fits the service, or its name does not resolve.
     pub(crate) fn take_endpoints(
         &mut self,
@@ -101,8 +101,8 @@ impl Checked {
 }
 
 impl Config {
-    /// The service `service` of the active snapshot with other servers, compiled alone. Errors: all faults, with keys such as
-    /// `servers.0`.
+    /// Compiles only `service` of the active snapshot, with other servers. The error lists all faults, with keys such
+    /// as `servers.0`.
     pub(crate) fn with_endpoints(
         &self,
         active: &Snapshot,
@@ -118,7 +118,7 @@ impl Config {
     }
 }
 
-/// A fingerprint of a list of servers.
+/// Returns a fingerprint of the servers' URLs, weights and roles as backups.
 fn fingerprint(servers: &[document::Server]) -> u64 {
     let mut text = String::new();
     for document::Server { url, weight, backup } in servers {

@@ -11,8 +11,8 @@ use std::collections::HashMap;
 use std::fmt;
 use weir_transport::Place;
 
-/// A list of servers. Errors: the key, such as `servers.1.weight`, and the position of the first fault; or two entries that are the same
-/// server.
+/// Parses a list of servers. The error names the key of the first fault, such as `servers.1.weight`, and its position;
+/// two entries for one server are a fault, too.
 pub(crate) fn endpoints(json: &[u8]) -> Result<Vec<Server>, Fault> {
     let servers = parse(json, "servers", |path, json| List(path).deserialize(json))?;
     let mut places = HashMap::new();
@@ -25,7 +25,7 @@ pub(crate) fn endpoints(json: &[u8]) -> Result<Vec<Server>, Fault> {
     Ok(servers)
 }
 
-/// One server. Errors: as [`endpoints`], with keys such as `server.weight`.
+/// Parses one server. Fails as [`endpoints`] does, with keys such as `server.weight`.
 pub(crate) fn endpoint(json: &[u8]) -> Result<Server, Fault> {
     parse(json, "server", |path, json| Entry(path).deserialize(json))
 }

@@ -1,4 +1,4 @@
-//! Configuration files, read and checked.
+//! Reads configuration files, and checks them with the files that they name.
 
 use super::compile::{KnownCertificates, compile_with};
 use super::document::Config;
@@ -25,7 +25,7 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// Checks a configuration. Errors: all findings, if there is a fault.
+    /// Checks a configuration. If there is a fault, the error contains all findings.
     pub fn new(config: Config) -> Result<Self, Findings> {
         Self::after(config, None)
     }
@@ -86,7 +86,7 @@ impl Checked {
         located(self.texts.as_ref(), faults)
     }
 
-    /// A function that formats faults of the configuration, and may outlive it.
+    /// Returns a function that formats faults of the configuration, and that may outlive the configuration.
     pub fn teller(&self) -> impl Fn(Fault) -> String + use<> {
         let texts = self.texts.clone();
         move |fault| located(texts.as_ref(), fault.into())
@@ -101,8 +101,8 @@ fn located(texts: Option<&Texts>, mut findings: Findings) -> String {
     findings.to_string()
 }
 
-/// Reads and checks a configuration, and the files that it includes. Errors: all findings, if there is a fault, with
-/// file, line, key and the expected value.
+/// Reads and checks a configuration, and the files that it includes. If there is a fault, the error contains all
+/// findings, with file, line, key and the expected value.
 pub fn read(path: &Path) -> Result<Checked, Findings> {
     read_after(path, None)
 }
@@ -122,7 +122,7 @@ pub fn read_after(path: &Path, previous: Option<&Checked>) -> Result<Checked, Fi
 }
 
 /// Parses a configuration file and its included files, given by name and text, with `variables` in place of the
-/// environment. Reads no file. Errors: all findings, as for [`read`].
+/// environment. Reads no file. Fails as [`read`] does.
 pub fn parse(files: &[(&str, &str)], variables: Variables<'_>) -> Result<Config, Findings> {
     let mut findings = Findings::default();
     let texts = Texts::from(files);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// An invalid value.
+/// A fault of the configuration: an invalid, missing or unknown key or value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {message}")]
 pub struct Fault {
@@ -37,7 +37,7 @@ fn right_to_it() -> String {
 /// A fault or a warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The severity.
+    /// Whether the finding prevents the start.
     pub severity: Severity,
     /// The key in the document; empty if the finding is about the file.
     pub key: String,
@@ -52,7 +52,7 @@ pub struct Finding {
 /// A place in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// The file.
+    /// The path of the file.
     pub file: String,
     /// The line, counted from 1; `None` if no line contains the key.
     pub line: Option<usize>,
@@ -117,7 +117,7 @@ impl Findings {
         self.0.push(Finding { location: Some(location), ..fault });
     }
 
-    /// Adds a warning at a known location.
+    /// Adds a warning at a known location; `next` is what to do about it.
     pub(super) fn warn_at(&mut self, location: Location, key: &str, message: String, next: &str) {
         self.warn(key, message, next);
         if let Some(warning) = self.0.last_mut() {
@@ -183,17 +183,17 @@ impl Findings {
         });
     }
 
-    /// All findings.
+    /// All findings, faults and warnings.
     pub fn iter(&self) -> impl Iterator<Item = &Finding> {
         self.0.iter()
     }
 
-    /// The faults.
+    /// The faults, which prevent the start.
     pub fn faults(&self) -> impl Iterator<Item = &Finding> {
         self.0.iter().filter(|finding| finding.severity == Severity::Fault)
     }
 
-    /// The warnings.
+    /// The warnings, which do not prevent the start.
     pub fn warnings(&self) -> impl Iterator<Item = &Finding> {
         self.0.iter().filter(|finding| finding.severity == Severity::Warning)
     }

@@ -80,7 +80,7 @@ impl Checked {
     }
 }
 
-/// Whether both present the same certificates in the same order.
+/// Whether both listeners present the same certificates in the same order.
 fn has_certificates_of(listener: &Listener, old: &Listener) -> bool {
     let (Some(now), Some(old)) = (&listener.tls, &old.tls) else { return false };
     let (now, old) = (now.certificates(), old.certificates());

@@ -21,7 +21,7 @@ macro_rules! names {
 const VARIABLES: &[&str] = log_fields!(names);
 
 impl LogFormat {
-    /// Parses a template. Errors: an unknown variable, or an unpaired brace.
+    /// Parses a template. Fails on an unknown variable and on an unpaired brace.
     pub(crate) fn template(text: &str) -> Result<Self, String> {
         Ok(Self::Template(variables::parse(text, VARIABLES)?))
     }

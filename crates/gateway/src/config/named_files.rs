@@ -41,7 +41,7 @@ impl Files {
         Self(files)
     }
 
-    /// The current contents of the same files.
+    /// Reads the same files again.
     fn again(&self) -> Self {
         Self(self.0.keys().map(|path| (path.clone(), content(path))).collect())
     }

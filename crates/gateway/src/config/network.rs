@@ -1,4 +1,4 @@
-//! Networks: an address with a prefix length.
+//! Networks: addresses with a prefix length, or all clients on Unix sockets.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

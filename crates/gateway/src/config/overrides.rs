@@ -37,7 +37,7 @@ impl FromIterator<Setting> for Overrides {
 }
 
 impl Overrides {
-    /// All changes.
+    /// All changes, in a form for another process.
     pub(crate) fn settings(&self) -> Vec<Setting> {
         let all = self.0.iter();
         all.map(|((service, server), set)| Setting { service: service.clone(), server: *server, set: *set })

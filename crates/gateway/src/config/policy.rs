@@ -7,7 +7,7 @@ use std::time::Duration;
 /// The terms of an exchange.
 #[derive(Clone, Debug)]
 pub(crate) struct Policy {
-    /// Limits of interim responses.
+    /// Limits of interim responses (1xx).
     pub interims: InterimLimits,
     /// The largest request body in bytes.
     pub max_body: u64,
@@ -29,10 +29,10 @@ pub(crate) struct InterimLimits {
     pub bytes: usize,
 }
 
-/// The minimum rate of a client.
+/// The minimum rate at which a client must send or receive a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MinRate {
-    /// The rate in bytes.
+    /// The minimum rate, in bytes per second.
     pub per_second: NonZeroU64,
     /// The time by which the client may lag behind the rate.
     pub window: Duration,
@@ -45,7 +45,7 @@ pub(crate) struct MinRates {
     pub response: Option<MinRate>,
 }
 
-/// The maximum rate of requests.
+/// The maximum rate of requests, and the burst that may exceed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RateLimit {
     /// The number of requests within `per`; at least 1.

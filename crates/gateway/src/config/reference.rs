@@ -28,13 +28,13 @@ fn the_reference_is_generated() {
     );
 }
 
-/// Before a table: `<!-- keys of listener.* -->`.
+/// The line before a generated table, such as `<!-- keys of listener.* -->`.
 const BEGIN: &str = "<!-- keys of ";
-/// Before a bare list of a table's keys, which another section describes.
+/// The line before a bare list of keys. Another section describes these keys.
 const NAMES: &str = "<!-- names of ";
-/// Stands for the empty path, that of the file.
+/// The name of the top-level table, whose path is empty.
 const FILE: &str = "the file";
-/// After a table.
+/// The line after a generated table or list.
 const END: &str = "<!-- end of keys -->";
 
 struct Page<'a> {
@@ -84,7 +84,8 @@ impl<'a> Page<'a> {
         format!("\n{}\n\n", names.join(", "))
     }
 
-    /// `is_only`: the section describes this table alone, so the table's name precedes the keys, as in `limits.head`.
+    /// Returns the rows of a table of the page. With `is_only`, the section describes only this table, so the table's
+    /// name precedes the keys, as in `limits.head`.
     fn table(&self, path: &str, is_only: bool) -> String {
         let prefix = if is_only && !path.contains('*') && !path.is_empty() { path } else { "" };
         let mut rows = vec!["", "| key | type | default | meaning |", "| --- | --- | --- | --- |"]
@@ -124,7 +125,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// The tables that a line announces.
+/// The paths of the tables that a marker line of the page names.
 fn paths(line: &str) -> Vec<&str> {
     let named = [BEGIN, NAMES]
         .iter()
@@ -140,7 +141,7 @@ fn anchor(heading: &str) -> String {
     kept.collect::<String>().to_lowercase().replace(' ', "-")
 }
 
-/// A description of the type.
+/// Describes the type of a key's value.
 fn kind(schema: &Value) -> String {
     if let Some(title) = schema["title"].as_str() {
         return title.to_owned();

@@ -72,7 +72,7 @@ fn each(schema: &mut Value, change: &mut impl FnMut(&mut Object)) {
     change(schema);
 }
 
-/// TOML has no null: an optional key is left out.
+/// Removes null from the types of a key, since TOML has no null: an optional key is left out.
 fn drop_null(schema: &mut Object) {
     if let Some(Value::Array(types)) = schema.get_mut("type") {
         types.retain(|name| name != "null");
@@ -132,7 +132,7 @@ fn write_default(schema: &mut Object) {
     schema.insert("default".to_owned(), written);
 }
 
-/// A size with its unit, as a string; a number of bytes as an integer.
+/// Writes a size with its unit, as a string, or a number of bytes as an integer.
 fn written_size(bytes: u64) -> Value {
     let text = size_text(bytes);
     text.parse::<u64>().map_or(text.into(), Value::from)

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use weir_tls::Certificate;
 
-/// A certificate of listeners.
+/// A certificate that listeners can present, with its source.
 #[derive(Clone, Debug)]
 pub(crate) struct ServedCertificate {
     pub name: Option<Arc<str>>,
@@ -18,7 +18,8 @@ pub(crate) struct ServedCertificate {
 }
 
 impl ServedCertificate {
-    /// A certificate set at run time. `replaces`: as in [`CertificateFrom::Admin`]. [`Checked::take_certificates`] adds the file.
+    /// Creates a certificate that was set at run time; for `replaces`, see [`CertificateFrom::Admin`].
+    /// [`Checked::take_certificates`] adds the file's name.
     pub(crate) fn set_at_run_time(name: Arc<str>, certificate: Certificate, replaces: u64) -> Self {
         let from = CertificateFrom::Admin { replaces };
         Self { name: Some(name), file: "".into(), certificate, from }
@@ -62,8 +63,8 @@ impl Snapshot {
         set.filter_map(|served| Some((Arc::clone(served.name.as_ref()?), served.clone()))).collect()
     }
 
-    /// The snapshot with these certificates in place of those with the same indexes, in all listeners that present
-    /// them. Errors: the reason why a listener cannot present one of these certificates beside its others.
+    /// Returns the snapshot with these certificates in place of those with the same indexes, in all listeners that
+    /// present them. Fails if a listener cannot present one of these certificates beside its others.
     pub(crate) fn with_certificates(
         &self,
         set: impl IntoIterator<Item = (usize, ServedCertificate)>,
@@ -101,8 +102,8 @@ impl Snapshot {
 
 impl Checked {
     /// Replaces the certificates of the files with those in `set`. Skips certificates whose chain or key in the files
-    /// has changed since they were set, and returns their names. Errors: a listener can no longer present a certificate
-    /// in `set`.
+    /// has changed since they were set, and returns their names. Fails if a listener can no longer present a
+    /// certificate in `set`.
     pub(crate) fn take_certificates(&mut self, set: &SetCertificates) -> Result<Vec<Arc<str>>, Fault> {
         let (mut taken, mut outdated) = (Vec::new(), Vec::new());
         for (name, served) in set {

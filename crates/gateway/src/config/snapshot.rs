@@ -62,11 +62,11 @@ pub(crate) struct Snapshot {
     pub connections_per_client: Option<u32>,
     /// The size of the read buffer in bytes.
     pub read_size: usize,
-    /// The terms of a connection until a request on it has a route.
+    /// The policy for a connection until a request on it has a route.
     pub policy: Policy,
 }
 
-/// The resolution of server names.
+/// The settings for resolving server names, and the TTLs of the first lookups.
 #[derive(Clone, Debug)]
 pub(crate) struct Names {
     pub dns: Dns,
@@ -84,7 +84,7 @@ pub(crate) struct Via {
 /// The fields by which to trace requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Tracing {
-    /// The field for the request ID.
+    /// The name of the field that carries the request ID.
     pub request_id: Option<Box<[u8]>>,
 }
 
@@ -207,7 +207,7 @@ pub(crate) struct Tcp {
     pub idle: Duration,
 }
 
-/// The treatment of an accepted connection.
+/// What the gateway does with an accepted connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Forwards HTTP requests.
@@ -263,7 +263,7 @@ pub(crate) struct Wanted {
     pub in_any_spelling: bool,
 }
 
-/// The treatment of a request.
+/// What the gateway does with a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
     /// Forwards the request to the service with this index in [`Snapshot::services`].
@@ -281,7 +281,7 @@ pub(crate) enum Action {
 pub(crate) struct Redirect {
     pub status: u16,
     pub to: Location,
-    /// `to` as configured.
+    /// The target as the operator wrote it.
     pub written: Box<str>,
 }
 
@@ -359,7 +359,7 @@ impl Service {
     }
 }
 
-/// The cookie of a service.
+/// The cookie that binds a client to one server of a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sticky {
     pub name: Box<[u8]>,
@@ -386,7 +386,7 @@ pub(crate) struct UpstreamTls {
     pub client: Client,
 }
 
-/// One server.
+/// One server of a service, with the settings that the workers need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Server {
     /// The place in the configuration.

@@ -90,12 +90,12 @@ impl Counters {
         measured
     }
 
-    /// Counts a mirrored request.
+    /// Counts a copy of a request by its fate.
     pub(crate) fn mirror(&mut self, fate: Fate) {
         self.mirrors.0[fate as usize] += 1;
     }
 
-    /// Mirrored requests by their fate.
+    /// The numbers of mirrored requests by their fate.
     pub fn mirrors(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         FATES.into_iter().zip(self.mirrors.0)
     }
@@ -115,7 +115,7 @@ impl Counters {
         self.sent.0[with as usize] += sent;
     }
 
-    /// Counts a retry.
+    /// Counts a retry, in total and by the rule that allows it.
     pub(crate) fn retry(&mut self, rule: RetryRule) {
         self.retries += 1;
         self.retries_by_rule.0[rule as usize] += 1;
@@ -139,7 +139,7 @@ impl Counters {
         self.http2_window_seconds.0[with as usize] += waited.as_micros() as u64;
     }
 
-    /// Counts a pause of a listener.
+    /// Counts a pause of a listener for lack of the resource `scarce`.
     pub(crate) fn rested(&mut self, scarce: Exhausted) {
         self.rests.0[scarce as usize] += 1;
     }
@@ -149,7 +149,7 @@ impl Counters {
         self.evicted.0[kind as usize * EXHAUSTED.len() + scarce as usize] += 1;
     }
 
-    /// Counts an early end.
+    /// Counts an early end of an exchange or a connection by its reason.
     pub(crate) fn end(&mut self, reason: &Reason) {
         self.ended.0[reason.code()] += 1;
     }
@@ -178,7 +178,7 @@ impl Counters {
         }
     }
 
-    /// Early ends by reason, as named by [`Reason::as_str`], without reasons that did not occur.
+    /// The numbers of early ends by reason, as named by [`Reason::as_str`], without reasons that did not occur.
     pub fn ended(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         CODES.into_iter().zip(self.ended.0).filter(|(_, count)| *count > 0)
     }
@@ -222,7 +222,7 @@ impl<I: Iterator<Item = (&'static str, u64)> + Clone> fmt::Display for Listing<I
     }
 }
 
-/// Bytes on the wire.
+/// Bytes on the wire, including those of TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bytes {
     pub received: u64,
@@ -240,7 +240,7 @@ impl Bytes {
 /// without a key exchange.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Negotiated {
-    /// One of [`SIDES`].
+    /// The peer: one of [`SIDES`].
     pub with: &'static str,
     pub version: &'static str,
     pub suite: &'static str,

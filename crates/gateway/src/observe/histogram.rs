@@ -5,7 +5,7 @@ use super::latency::Measured;
 use super::row::Row;
 use super::values::{Field, Sample, labelled};
 
-/// A histogram of durations.
+/// A histogram of durations, with the buckets of [`BOUNDS`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Histogram {
     /// Counts up to each bound of [`BOUNDS`]; the last bucket counts longer durations.
@@ -40,7 +40,7 @@ impl Field for Histogram {
         self.sum_us += other.sum_us;
     }
 
-    /// The sum, in microseconds.
+    /// The only sample is the sum of the durations, in microseconds.
     fn samples(&self, row: &Row) -> Vec<Sample<'_>> {
         labelled(row, &[self.sum_us])
     }

@@ -52,7 +52,7 @@ pub(crate) enum Entry {
     End,
 }
 
-/// The thread that writes the lines.
+/// A handle on the thread that writes the lines.
 #[derive(Debug)]
 pub(crate) struct Writer {
     queue: SyncSender<Entry>,
@@ -66,7 +66,7 @@ const QUEUE: usize = 1024;
 /// The timeout for writing the last lines when the process exits.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
-/// Starts the writer thread. Errors: it cannot be started.
+/// Starts the writer thread. Fails if the thread cannot start.
 pub(crate) fn journal() -> io::Result<(Journal, Writer)> {
     let (queue, lines) = sync_channel(QUEUE);
     let (ending, end) = channel();

@@ -51,7 +51,7 @@ impl Latency {
         of_class.sum_us += micros;
     }
 
-    /// The number of responses.
+    /// The number of responses of all classes.
     #[cfg(test)]
     pub(crate) fn count(&self) -> u64 {
         self.0.iter().flat_map(|of_class| of_class.buckets).sum()

@@ -8,14 +8,14 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use weir_http::is_hidden;
 
-/// One worker's log.
+/// One worker's log, with the number of lines in the current second.
 #[derive(Debug)]
 pub(crate) struct Log {
     journal: Journal,
     second: Instant,
     lines: u32,
     suppressed: u32,
-    /// The reasons that were logged in this second, by code.
+    /// The reasons that were logged since `second`, by code.
     seen: [bool; CODES.len()],
 }
 

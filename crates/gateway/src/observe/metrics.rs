@@ -31,7 +31,7 @@ macro_rules! table {
             $(#[doc = $help] pub $field: Row,)*
         }
 
-        /// All rows.
+        /// The rows of all counters and gauges.
         pub static ROWS: Rows = Rows {
             $($field: Row { kind: Kind::$kind, name: $name, help: $help, labels: $labels, json: $json },)*
         };
@@ -42,12 +42,12 @@ macro_rules! table {
                 $(Field::add(&mut self.$field, &other.$field);)*
             }
 
-            /// Appends all metrics.
+            /// Appends all counters and gauges.
             pub(super) fn write(&self, text: &mut Exposition) {
                 $(self.$field.write(&ROWS.$field, text);)*
             }
 
-            /// The part of `/status` about counters, an object.
+            /// Returns the JSON object of the counters in `/status`.
             pub(super) fn json(&self) -> Value {
                 let mut object = Value::default();
                 $(ROWS.$field.put(&self.$field.samples(&ROWS.$field), &mut object);)*

@@ -1,9 +1,9 @@
-//! One row of the table of metrics.
+//! A row of the table of metrics: a metric's name, kind, labels and form in JSON.
 
 use super::values::Sample;
 use serde_json::{Value, json};
 
-/// The description of a metric.
+/// The description of a metric for Prometheus, JSON and the documentation.
 #[derive(Debug)]
 pub struct Row {
     pub(super) kind: Kind,
@@ -27,10 +27,10 @@ pub(super) enum Kind {
 /// The form of a metric in the JSON of `/status`, and its key.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Json {
-    /// Absent.
+    /// The metric is not in the JSON.
     Hidden,
     Number(&'static str),
-    /// A list of counts.
+    /// A list of counts, in the order of the label's values.
     Numbers(&'static str),
     /// A list of pairs of the label's value and the count.
     Pairs(&'static str),

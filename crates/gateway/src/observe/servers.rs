@@ -1,4 +1,4 @@
-//! A snapshot of the servers' state.
+//! The state of each server, for `/status`, the metrics page and the admin address.
 
 use super::counters::CLASSES;
 use super::exposition::Exposition;
@@ -24,9 +24,9 @@ pub struct ServerReport {
     pub weight: u32,
     /// The weight in the configuration.
     pub configured_weight: u32,
-    /// Requests in flight.
+    /// The number of requests in flight, over all workers.
     pub in_flight: usize,
-    /// Idle connections.
+    /// The number of idle connections, over all workers.
     pub idle: usize,
     /// Responses by the first digit of their status; index 0 counts requests without a response.
     #[serde(rename = "answers")]

@@ -53,7 +53,7 @@ pub(crate) struct Process<const N: usize>(pub [u64; N]);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seconds<const N: usize>(pub [u64; N]);
 
-/// The key of a map of counts.
+/// A key of a map of counts, as the labels of a metric.
 pub(super) trait Labels {
     fn labels(&self) -> Vec<(&'static str, &str)>;
 }
@@ -101,7 +101,7 @@ impl<const N: usize> Field for Seconds<N> {
         }
     }
 
-    /// The sums, in microseconds.
+    /// The sums as samples, in microseconds.
     fn samples(&self, row: &Row) -> Vec<Sample<'_>> {
         labelled(row, &self.0)
     }

@@ -7,14 +7,14 @@ use weir_http1::{
     TargetForm, Version, chunk, copy_fields, last_chunk,
 };
 
-/// Small enough for a fuzzer to reach.
+/// Limits that a fuzzer's inputs can reach.
 const LIMITS: Limits = Limits { head_bytes: 2048, fields: 24, line_bytes: 512, extension_bytes: 64 };
 
 /// Room for more fields than [`LIMITS`] accepts.
 const ORACLE_FIELDS: usize = 32;
 
-/// A request head: the decision does not depend on how the bytes arrive, httparse reads an accepted head in
-/// the same way, and a head survives being written and parsed again. A rejected head is parsed once more with
+/// Checks a request head: the decision does not depend on how the bytes arrive, httparse parses an accepted head in the
+/// same way, and writing a head and parsing the result yields the same head. A rejected head is parsed once more with
 /// all rules relaxed.
 pub fn request_head(input: &[u8]) {
     repaired_request(input);
@@ -64,7 +64,7 @@ pub fn request_head(input: &[u8]) {
     same_after_copy(input, &head.fields, &out, &again.fields);
 }
 
-/// A response head, as [`request_head`].
+/// Checks a response head, as [`request_head`] does a request head.
 pub fn response_head(input: &[u8]) {
     repaired_response(input);
     let mut head = ResponseHead::new();
@@ -101,7 +101,7 @@ pub fn response_head(input: &[u8]) {
     same_after_copy(input, &head.fields, &out, &again.fields);
 }
 
-/// A rejected request with all rules relaxed: the decision does not depend on how the bytes arrive, and the
+/// Checks a rejected request with all rules relaxed: the decision does not depend on how the bytes arrive, and the
 /// repaired head is strict.
 fn repaired_request(input: &[u8]) {
     let Err(error) = RequestHead::new().parse(input, &LIMITS) else { return };
@@ -122,7 +122,7 @@ fn repaired_request(input: &[u8]) {
     assert_eq!(again, head);
     if broken.has(Rule::EmptyHost) {
         assert!(head.host.is_none() || head.target_form == TargetForm::Absolute);
-        // As the gateway forwards it.
+        // The gateway adds `Host` when it forwards such a request.
         let line = 2 + out.windows(2).position(|pair| pair == b"\r\n").unwrap();
         out.splice(line..line, *b"Host: h\r\n");
         if RequestHead::new().parse(&out, &LIMITS).is_err() {
@@ -134,7 +134,7 @@ fn repaired_request(input: &[u8]) {
     request_head(&out);
 }
 
-/// A rejected response, as [`repaired_request`].
+/// Checks a rejected response, as [`repaired_request`] does a request.
 fn repaired_response(input: &[u8]) {
     let Err(error) = ResponseHead::new().parse(input, &LIMITS) else { return };
     let (mut head, mut out) = (ResponseHead::new(), Vec::new());
@@ -157,8 +157,8 @@ fn progress(repaired: Option<Repaired>) -> Parse {
     repaired.map_or(Parse::Partial, |repaired| Parse::Complete(repaired.length))
 }
 
-/// A chunked body: every split of the input yields the same data and the same end, the decoder consumes
-/// nothing after the end, and the data survives being written and decoded again.
+/// Checks a chunked body: every split of the input yields the same data and the same end, the decoder consumes nothing
+/// after the end, and writing the data and decoding the result yields the same data.
 pub fn body(input: &[u8]) {
     let whole = decode(Framing::Chunked, &[input]);
     assert_eq!(decode(Framing::Chunked, &input.chunks(1).collect::<Vec<_>>()), whole);
@@ -225,7 +225,7 @@ fn parse_response(bytes: &[u8]) -> ResponseHead {
     head
 }
 
-/// Field lines follow each other up to the empty line and contain nothing that a recipient could parse as
+/// Checks that field lines follow each other up to the empty line, and contain nothing that a recipient could parse as
 /// another line.
 fn fields_are_sound(input: &[u8], fields: &[Field], length: usize) {
     assert!(fields.len() <= LIMITS.fields);

@@ -85,7 +85,7 @@ impl ResponseHead {
     }
 }
 
-/// Progress of a rewritten head.
+/// The part of a head that a repair has read and rewritten.
 #[derive(Clone, Copy, Debug, Default)]
 struct Written {
     /// Input bytes up to the empty line, or of all complete lines.
@@ -96,8 +96,8 @@ struct Written {
 }
 
 impl Written {
-    /// The result of the repair, after the strict parser has parsed the output. Errors: the head or an incomplete line
-    /// is too long; `first_too_long` if that line is the first.
+    /// Returns the result of the repair, after the strict parser has parsed the output. Fails if the head or an
+    /// incomplete line is too long, with `first_too_long` if no line is complete.
     fn outcome<E: From<HeadError>>(
         self,
         parsed: Parse,

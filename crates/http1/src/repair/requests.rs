@@ -8,9 +8,9 @@ use weir_http::{Authority, FieldName};
 /// The maximum number of empty lines before a request; more do not come from an HTTP client.
 const MOST_EMPTY_LINES: usize = 8;
 
-/// Writes the complete lines of `head`, which was rejected with `error`, to `out`, repairing violations of
-/// `rules`. Errors: too many leading empty lines; a second `Host` after a dropped one, which the strict
-/// parser cannot detect.
+/// Writes the complete lines of `head`, which was rejected with `error`, to `out`, repairing violations of `rules`.
+/// Fails on too many leading empty lines, and on a second `Host` after a dropped one, which the strict parser cannot
+/// detect.
 pub(super) fn write(
     head: &[u8],
     rules: Rules,
@@ -76,7 +76,7 @@ fn around_target(line: &[u8]) -> (&[u8], &[u8], &[u8]) {
     (&line[..=first], &line[first + 1..last], &line[last..])
 }
 
-/// The `Host` fields so far.
+/// The `Host` fields of the lines written so far.
 #[derive(Default)]
 struct Hosts {
     count: usize,

@@ -88,7 +88,7 @@ impl Fields {
         }
     }
 
-    /// A `Transfer-Encoding` without the second `chunked`; `None` if nothing remains.
+    /// Removes repeated `chunked` codings from a `Transfer-Encoding`; `None` if nothing remains.
     fn once(&mut self, value: &[u8], broken: &mut Rules) -> Option<Vec<u8>> {
         let mut codings = elements(value).filter(|coding| !coding.is_empty()).peekable();
         let before = self.chunked;
@@ -113,7 +113,7 @@ impl Fields {
     }
 }
 
-/// A `Connection` without the names of framing fields; `None` if nothing remains.
+/// Removes the names of framing fields from a `Connection`; `None` if nothing remains.
 fn without_framing(value: &[u8], broken: &mut Rules) -> Option<Vec<u8>> {
     let frames = |option: &[u8]| {
         matches!(FieldName::of(option), FieldName::ContentLength | FieldName::TransferEncoding)

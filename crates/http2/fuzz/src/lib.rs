@@ -9,10 +9,11 @@ use weir_http2::{
     StreamNo,
 };
 
-/// Small enough for a fuzzer to reach.
+/// Limits that a fuzzer's inputs can reach.
 const LIMITS: Limits = Limits { head_bytes: 2048, fields: 24 };
 
-/// Frames, one behind the other: parts are within the payload, and a header is written as it was read.
+/// Checks consecutive frames: each parsed part is within the payload, and writing a parsed header yields the same
+/// bytes.
 pub fn frames(input: &[u8]) {
     let mut rest = input;
     while let Some((bytes, behind)) = rest.split_first_chunk::<HEADER_BYTES>() {
@@ -41,8 +42,9 @@ pub fn frames(input: &[u8]) {
     }
 }
 
-/// Field blocks of one connection, each after its length in a byte; the first byte chooses their section. Lines are
-/// sound, an accepted request is one request in HTTP/1.1, too, and a head survives being encoded and decoded again.
+/// Field blocks of one connection, each after its length in a byte; the first byte of the input selects their section.
+/// Lines are valid, an accepted request is also exactly one request in HTTP/1.1, and encoding a head and decoding the
+/// result yields the same head.
 pub fn hpack(input: &[u8]) {
     let Some((kind, mut rest)) = input.split_first() else { return };
     let section = match kind % 4 {
@@ -94,7 +96,7 @@ fn accepted(head: &Head, section: Section) {
     }
 }
 
-/// The head, written as the gateway writes it, is one request to the strict parser of HTTP/1.1.
+/// The head, written as the gateway writes it, is one request to the strict HTTP/1.1 parser.
 fn request(head: &Head) {
     let bytes = &head.bytes;
     let (method, host) = (head.method_span.of(bytes), head.host.unwrap().of(bytes));
@@ -144,8 +146,8 @@ fn encoded_again(head: &Head, section: Section, pseudo: impl FnOnce(&mut Encoder
     assert_eq!((again.status, again.content_length), (head.status, head.content_length));
 }
 
-/// A connection of either role, after the peer's preface. Its events do not depend on how the input is split, its memory
-/// stays within its bounds, its output consists of valid frames, and it credits every received byte.
+/// A connection of either role, after the peer's preface. Its events do not depend on how the input is split, its
+/// memory stays within its bounds, its output consists of valid frames, and it credits every received byte.
 pub fn connection(input: &[u8]) {
     let Some((role, input)) = input.split_first() else { return };
     let role = if role % 2 == 0 { Role::Server } else { Role::Client };
@@ -154,7 +156,7 @@ pub fn connection(input: &[u8]) {
     assert_eq!(Owner::run(role, input, 7), whole);
 }
 
-/// The owner of a connection, which responds to each request with a small body, and credits at the end.
+/// The owner of a connection. It responds to each request with a small body, and credits all received bytes at the end.
 struct Owner {
     connection: Connection,
     head: Head,
@@ -247,7 +249,7 @@ impl Owner {
                 self.connection.release(stream);
                 self.seen.push(Seen::Event(event));
             }
-            // Depends on the pieces of the input.
+            // The position of a pause depends on how the input is split.
             Event::Pause => {}
             event => self.seen.push(Seen::Event(event)),
         }
@@ -276,7 +278,7 @@ impl Owner {
         for (stream, flow) in self.flows {
             self.connection.credit(stream, flow);
         }
-        // A frame that ended the connection, or of which a part is missing, is counted as a whole.
+        // A DATA frame that ended the connection or is incomplete counts in full, so the owner cannot credit all of it.
         assert!(self.connection.held() <= 16_384);
         self.seen
     }

@@ -7,8 +7,8 @@ use crate::frame::{self, Frame};
 use crate::stream::{Half, Reset};
 use crate::{Abuse, ErrorCode};
 
-/// The number subtracted from the count of [`Abuse::NoEffect`] for each stream that ends regularly: browsers send PRIORITY
-/// or PRIORITY_UPDATE frames with a request and after it.
+/// The number subtracted from the count of [`Abuse::NoEffect`] for each stream that ends regularly: browsers send
+/// PRIORITY or PRIORITY_UPDATE frames with a request and after it.
 const NO_EFFECT_PER_STREAM: u32 = 4;
 
 impl Connection {
@@ -67,8 +67,8 @@ impl Connection {
         Ok(Event::Settings)
     }
 
-    /// Our settings apply to the peer from now on (RFC 9113, section 6.5.3). We send only one SETTINGS frame, so
-    /// further acknowledgements have no effect.
+    /// Applies our settings, which the peer has acknowledged, to the peer (RFC 9113, section 6.5.3). We send only one
+    /// SETTINGS frame, so further acknowledgements change nothing.
     fn settings_ack(&mut self) {
         let settings = &self.config.settings;
         self.is_acknowledged = true;

@@ -4,7 +4,7 @@ use super::{Connection, ConnectionError, Role};
 use crate::settings::MAX_WINDOW;
 use crate::{ErrorCode, frame};
 
-/// The state of our GOAWAY.
+/// How far this side has announced the end of the connection by GOAWAY.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Drain {
     No,

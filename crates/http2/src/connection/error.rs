@@ -49,13 +49,13 @@ pub enum ConnectionError {
     /// A window beyond 2^31-1 bytes, of the connection or by a setting (RFC 9113, sections 6.9.1 and 6.9.2).
     #[error("a flow-control window exceeds 2^31-1")]
     WindowOverflow,
-    /// A budget is spent.
+    /// The peer has spent one of the [`Budgets`](crate::Budgets).
     #[error(transparent)]
     Abuse(#[from] Abuse),
 }
 
 impl ConnectionError {
-    /// The code of GOAWAY.
+    /// The code with which GOAWAY reports this violation.
     #[must_use]
     pub fn code(self) -> ErrorCode {
         match self {
@@ -114,7 +114,7 @@ pub enum StreamError {
 }
 
 impl StreamError {
-    /// The code of RST_STREAM.
+    /// The code with which RST_STREAM reports this violation.
     #[must_use]
     pub fn code(self) -> ErrorCode {
         match self {

@@ -1,4 +1,4 @@
-//! Events of a connection.
+//! The events that a connection reports to its owner.
 
 use super::StreamError;
 use crate::ErrorCode;
@@ -16,7 +16,7 @@ impl StreamNo {
     }
 }
 
-/// One step of [`Connection::feed`](super::Connection::feed).
+/// The result of one call of [`Connection::feed`](super::Connection::feed).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The number of input bytes consumed.
@@ -40,7 +40,7 @@ pub enum Event {
     },
     /// Bytes of a body.
     Data {
-        /// The stream.
+        /// The stream of the message.
         stream: StreamNo,
         /// The bytes, as a range of the input.
         range: Range<usize>,
@@ -52,12 +52,12 @@ pub enum Event {
     },
     /// Trailers, which end the message. The head contains them, and is valid until the next call.
     Trailers {
-        /// The stream.
+        /// The stream of the message, which has ended in this direction.
         stream: StreamNo,
     },
     /// The peer reset the stream.
     Reset {
-        /// The stream.
+        /// The stream that the peer reset.
         stream: StreamNo,
         /// The reason. [`ErrorCode::REFUSED_STREAM`]: the request was not processed. [`ErrorCode::NO_ERROR`] after a
         /// complete response: the server does not need the remaining request (RFC 9113, section 8.1).
@@ -65,7 +65,7 @@ pub enum Event {
     },
     /// The peer violated a rule, and the connection reset the stream.
     Failed {
-        /// The stream.
+        /// The stream that the connection reset.
         stream: StreamNo,
         /// The violated rule.
         error: StreamError,
@@ -73,7 +73,7 @@ pub enum Event {
     /// As [`Event::Failed`], for a request whose stream the owner does not know and need not release. If the request's
     /// head exceeds [`Limits`](crate::Limits), the connection has responded with 431.
     Rejected {
-        /// The stream.
+        /// The stream of the rejected request.
         stream: StreamNo,
         /// The violated rule.
         error: StreamError,
@@ -90,13 +90,13 @@ pub enum Event {
     GoAway {
         /// The highest stream that the peer may have processed.
         last: u32,
-        /// The reason.
+        /// The reason for the GOAWAY.
         code: ErrorCode,
     },
     /// The response to [`ping`](super::Connection::ping).
     Pong,
-    /// The peer has sent [`SILENT_FRAMES`] frames without an event, and more input may follow: an owner of many connections
-    /// can serve the others first.
+    /// The peer has sent [`SILENT_FRAMES`] frames without an event, and more input may follow: an owner of many
+    /// connections can serve the others first.
     Pause,
 }
 

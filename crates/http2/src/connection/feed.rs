@@ -1,4 +1,4 @@
-//! Bytes in: one frame after another.
+//! Bytes in: parses one frame after another, and hands each to the code for its type.
 
 use super::drain::is_beyond;
 use super::event::{Event, SILENT_FRAMES, Step};
@@ -10,12 +10,12 @@ use crate::{Abuse, Head, Settings};
 /// The state before the next input byte.
 #[derive(Debug)]
 pub(super) enum Input {
-    /// The client's preface.
+    /// Within the client's preface.
     Preface,
     Frame,
-    /// DATA of a stream.
+    /// Within a DATA frame.
     Data(Data),
-    /// Bytes of an ignored frame.
+    /// Within an ignored frame, before this number of bytes.
     Skip(u32),
 }
 
@@ -34,14 +34,14 @@ pub(super) struct Data {
 pub(super) enum Next {
     /// More input is needed.
     More,
-    /// These bytes are processed.
+    /// This many bytes are processed, without an event.
     Done(usize),
-    /// These bytes are an event.
+    /// This many bytes are processed, with this event.
     Event(usize, Event),
 }
 
 impl Next {
-    /// A whole frame, with or without an event.
+    /// The result for a whole frame of `length` bytes, with or without an event.
     pub(super) fn of(length: usize, event: Option<Event>) -> Self {
         event.map_or(Self::Done(length), |event| Self::Event(length, event))
     }
@@ -152,7 +152,7 @@ impl Connection {
         Ok(Next::Event(HEADER_BYTES, event))
     }
 
-    /// Resets, because of a violation, a stream that the owner knows.
+    /// Resets a stream that the owner knows, because the peer violated a rule.
     pub(super) fn fail_stream(&mut self, id: u32, error: StreamError) -> Result<Event, ConnectionError> {
         if let Some(stream) = self.streams.get(id) {
             stream.reset(Reset::ByUs);
@@ -161,12 +161,12 @@ impl Connection {
         Ok(Event::Failed { stream: super::StreamNo(id), error })
     }
 
-    /// A frame on a stream that the owner does not know: harmless if the peer may not know of the stream's end yet (RFC
-    /// 9113, section 5.4.2).
+    /// Checks a frame on a stream that the owner does not know. The frame is harmless if the peer may not have learned
+    /// of the stream's end yet (RFC 9113, section 5.4.2).
     pub(super) fn late_frame(&self, id: u32) -> Result<(), ConnectionError> {
         match () {
             () if self.is_idle(id) => Err(ConnectionError::IdleStream),
-            // A client may end streams early, and the server may have sent much before it learns of that.
+            // The server may have sent much before it learns that the client ended the stream.
             () if self.role == Role::Client && id % 2 == 1 => Ok(()),
             () if self.streams.is_ignored(id) || is_beyond(self.drain, id) => Ok(()),
             () => Err(ConnectionError::StreamClosed),

@@ -9,7 +9,7 @@ use crate::stream::{Half, Reset, Stream};
 use crate::{Abuse, ErrorCode, Head, HeadError, Section, Settings};
 use std::ops::Range;
 
-/// The meaning of a field block.
+/// The kind of message that a field block belongs to.
 enum Meaning {
     Request,
     Response,
@@ -190,7 +190,7 @@ impl Connection {
             match head.status {
                 100..=199 if end => return Err(StreamError::InterimEnds),
                 100..=199 => return Ok(()),
-                // RFC 9110, sections 6.4.1 and 8.6: no body, regardless of the length.
+                // These responses have no body, whatever their `content-length` (RFC 9110, sections 6.4.1 and 8.6).
                 204 | 304 => stream.no_body = true,
                 _ => {}
             }

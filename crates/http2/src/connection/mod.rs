@@ -63,7 +63,7 @@ pub struct Config {
     pub block_bytes: usize,
     /// The maximum number of CONTINUATION frames of a field block.
     pub continuations: usize,
-    /// Budgets against abuse.
+    /// Limits on the peer's frames that cost more to receive than to send.
     pub budgets: Budgets,
     /// For a server: whether to take the priorities of requests from their `priority` field and from PRIORITY_UPDATE
     /// frames (RFC 9218). If false, the field and the frames have no effect.
@@ -113,9 +113,9 @@ pub struct Connection {
     next_own: u32,
     send_window: SendWindow,
     receive_window: ReceiveWindow,
-    /// The initial window of the peer's streams, as far as the peer knows.
+    /// The initial window of the peer's streams in the settings that the peer has acknowledged.
     initial_receive_window: u32,
-    /// Whether the owner waits for room in the connection's window.
+    /// Whether the owner's last write found the connection's window full: [`Event::Room`] must follow.
     blocked: bool,
     is_acknowledged: bool,
     has_peer_settings: bool,
@@ -125,7 +125,7 @@ pub struct Connection {
     peer_drains: bool,
     /// Received bytes of HEADERS and CONTINUATION.
     block_bytes: u64,
-    /// Field blocks since the owner last took their sizes.
+    /// The sizes of received field blocks since the owner last took them.
     received: FieldBytes,
     sent: FieldBytes,
     spent: Spent,
@@ -205,7 +205,8 @@ impl Connection {
         self.streams.len()
     }
 
-    /// Received bytes of HEADERS and CONTINUATION frames, including frame headers: the size of all heads on the wire.
+    /// The received bytes of HEADERS and CONTINUATION frames, including frame headers: the size of all heads on the
+    /// wire.
     #[must_use]
     pub fn block_bytes(&self) -> u64 {
         self.block_bytes
@@ -216,14 +217,14 @@ impl Connection {
         (std::mem::take(&mut self.received), std::mem::take(&mut self.sent))
     }
 
-    /// Bytes of memory besides the connection itself and its configuration.
+    /// The memory in bytes, besides the connection itself and its configuration.
     #[must_use]
     pub fn memory(&self) -> usize {
         let early = self.early.capacity() * size_of::<(u32, Priority)>();
         self.streams.memory() + self.decoder.memory() + self.control.capacity() + early
     }
 
-    /// Received DATA bytes, including padding, that the owner has not credited.
+    /// The received DATA bytes, including padding, that the owner has not credited.
     #[must_use]
     pub fn held(&self) -> u64 {
         self.receive_window.held().unsigned_abs()

@@ -14,7 +14,7 @@ use thiserror::Error;
 /// The kind of head in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// An interim response.
+    /// An interim response (1xx).
     Interim,
     /// A request, or a final response.
     Head {
@@ -25,7 +25,7 @@ pub enum Part {
     Trailers,
 }
 
-/// The stream does not accept the frame: it was reset, has ended, or has not begun.
+/// The stream does not accept the frame: it was reset, has ended, or is not open yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the stream is closed for this part of a message")]
 pub struct Closed;
@@ -39,9 +39,10 @@ pub const DATA_BYTES: usize = (1 << 14) - HEADER_BYTES;
 const STREAMS_BEFORE_SETTINGS: u32 = 100;
 
 impl Connection {
-    /// Opens a stream for a request. The request's head must follow before another stream is opened. `is_head`: the
-    /// method is HEAD, so the response has no body. `None` if the peer or our settings allow no more streams, or the
-    /// connection is draining: the request then waits, or uses another connection.
+    /// Opens a stream for a request. The request's head must follow before another stream is opened. `is_head` says
+    /// whether the method is HEAD, so that the response has no body. Returns `None` if the peer or our settings allow
+    /// no more streams, the stream IDs are used up, or the connection is draining: the request then waits, or uses
+    /// another connection.
     #[must_use]
     pub fn open(&mut self, is_head: bool) -> Option<StreamNo> {
         if !self.has_slot() {

@@ -1,4 +1,4 @@
-//! One variant per rule of frames.
+//! Violations of the rules for single frames, with one variant for each rule.
 
 use crate::ErrorCode;
 use thiserror::Error;
@@ -33,7 +33,7 @@ pub enum FrameError {
 }
 
 impl FrameError {
-    /// The code of RST_STREAM or GOAWAY.
+    /// The code with which RST_STREAM or GOAWAY reports this error.
     #[must_use]
     pub fn code(self) -> ErrorCode {
         match self {

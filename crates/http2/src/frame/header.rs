@@ -51,7 +51,7 @@ pub mod flag {
 pub struct FrameHeader {
     /// Bytes of the payload: 0 to 2^24-1.
     pub length: u32,
-    /// The type.
+    /// The type of the frame.
     pub kind: Kind,
     /// The flags, see [`flag`].
     pub flags: u8,

@@ -1,4 +1,4 @@
-//! Payloads, parsed in place.
+//! Frame payloads, parsed in place.
 
 use super::{FrameError, FrameHeader, Kind, flag};
 use crate::ErrorCode;
@@ -41,7 +41,7 @@ pub enum Frame<'a> {
     GoAway {
         /// The highest stream that the sender may have processed.
         last: u32,
-        /// The reason.
+        /// The reason for closing the connection.
         code: ErrorCode,
         /// Diagnostic data without a defined form.
         debug: &'a [u8],

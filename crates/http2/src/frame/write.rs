@@ -1,9 +1,9 @@
-//! Writing frames. [`header_bytes`] encodes all lengths.
+//! Writing frames. [`header_bytes`] encodes every length, so that no frame can have a truncated one.
 
 use super::{HEADER_BYTES, Kind, flag};
 use crate::ErrorCode;
 
-/// A frame header.
+/// Encodes a frame header.
 ///
 /// # Panics
 /// If `length` does not fit into 24 bits: the receiver would parse the payload's end as further frames.

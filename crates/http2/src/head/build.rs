@@ -15,7 +15,7 @@ pub(crate) struct Builder<'a> {
     error: Option<HeadError>,
     size: usize,
     count: usize,
-    /// The pseudo-fields so far.
+    /// The set of pseudo-fields so far, as bits of [`Pseudo`].
     pseudo: u8,
     authority: Option<Span>,
     crumbs: usize,
@@ -24,7 +24,7 @@ pub(crate) struct Builder<'a> {
 /// A line at the end of the head's bytes.
 pub(crate) struct Line {
     pub(crate) start: usize,
-    /// Bytes of the name.
+    /// The length of the name, in bytes.
     pub(crate) name: usize,
     pub(crate) never_indexed: bool,
 }
@@ -178,7 +178,8 @@ impl<'a> Builder<'a> {
         let head = &mut *self.head;
         let of = |parts: &[Pseudo]| parts.iter().fold(0, |set, pseudo| set | pseudo.bit());
         let ordinary = of(&[Pseudo::Method, Pseudo::Scheme, Pseudo::Path]);
-        // RFC 9113, sections 8.3.1 and 8.5; RFC 8441, section 4.
+        // The pseudo-fields that a request must contain, and those that it may (RFC 9113, sections 8.3.1 and 8.5; RFC
+        // 8441, section 4).
         let (required, optional) = match (head.method, head.protocol) {
             (Method::Connect, None) => (of(&[Pseudo::Method, Pseudo::Authority]), 0),
             (Method::Connect, Some(_)) if extended_connect => {

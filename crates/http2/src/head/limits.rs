@@ -1,4 +1,4 @@
-//! Limits on field sections.
+//! Limits on a field section: the size and the number of fields.
 
 /// Limits on one field section. A section at a limit is accepted, a section beyond it is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -78,7 +78,7 @@ impl Head {
         Self { bytes: Vec::with_capacity(2048), fields: Vec::with_capacity(32), ..Self::default() }
     }
 
-    /// Bytes of memory besides the head itself.
+    /// The memory in bytes, besides the head itself.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.bytes.capacity() + self.fields.capacity() * size_of::<Field>()

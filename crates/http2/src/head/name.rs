@@ -1,4 +1,4 @@
-//! Verdicts on field names.
+//! Checks field names. Each verdict is computed once and stored with a table's entry.
 
 use super::HeadError;
 use weir_http::FieldName;
@@ -24,7 +24,7 @@ pub(crate) enum Pseudo {
     Status,
 }
 
-/// A name with its verdict.
+/// A field name: its kind, and the rule that it violates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Name {
     pub(crate) kind: NameKind,
@@ -33,7 +33,7 @@ pub(crate) struct Name {
 }
 
 impl Name {
-    /// The verdict on any name.
+    /// Classifies any name.
     pub(crate) fn of(name: &[u8]) -> Self {
         match name {
             [b':', pseudo @ ..] => match Pseudo::of(pseudo) {
@@ -56,7 +56,7 @@ impl Name {
         }
     }
 
-    /// The verdict on a valid name.
+    /// Classifies a valid name, and marks the connection-specific fields as errors.
     #[inline]
     pub(crate) fn of_kind(kind: NameKind) -> Self {
         use FieldName::{Connection, KeepAlive, ProxyConnection, TransferEncoding, Upgrade};

@@ -1,4 +1,4 @@
-//! Verdicts on field values.
+//! Checks field values. Each verdict is computed once and stored with a table's entry.
 
 use super::{HeadError, Name, NameKind, Pseudo};
 use weir_http::scan::{target_end, text_end};
@@ -19,7 +19,7 @@ impl Verdict {
         Self { name, value: check(name.kind, value).err() }
     }
 
-    /// The first violated rule.
+    /// The first rule that the field violates, by its name or else by its value.
     #[inline]
     pub(crate) fn error(&self) -> Option<HeadError> {
         self.name.error.or(self.value)
@@ -43,8 +43,8 @@ fn check(kind: NameKind, value: &[u8]) -> Result<(), HeadError> {
     if is_valid { Ok(()) } else { Err(error) }
 }
 
-/// Text without surrounding white space. Narrower than RFC 9113, section 8.2.1, which forbids only NUL, CR and LF: as
-/// in HTTP/1, HTAB is the only control character allowed (RFC 9110, section 5.5).
+/// Whether a value is text without surrounding white space. This is narrower than RFC 9113, section 8.2.1, which
+/// forbids only NUL, CR and LF: as in HTTP/1, HTAB is the only control character allowed (RFC 9110, section 5.5).
 #[inline]
 fn is_text(value: &[u8]) -> bool {
     !matches!(value, [b' ' | b'\t', ..] | [.., b' ' | b'\t']) && text_end(value, 0) == value.len()
@@ -54,7 +54,7 @@ fn is_path(value: &[u8]) -> bool {
     value == b"*" || (value.first() == Some(&b'/') && target_end(value, 0) == value.len())
 }
 
-/// A status in three digits, 100 to 999 without 101.
+/// Parses a status of three digits, 100 to 999 without 101.
 pub(super) fn status(value: &[u8]) -> Option<u16> {
     let [hundreds @ b'1'..=b'9', tens @ b'0'..=b'9', ones @ b'0'..=b'9'] = value else { return None };
     let digit = |byte: &u8| u16::from(byte - b'0');

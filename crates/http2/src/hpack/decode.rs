@@ -12,7 +12,7 @@ pub struct Decoder {
     table: Table,
     /// The largest table that the peer's encoder may use.
     limit: usize,
-    /// Bytes of the last block's fields as lines of text.
+    /// The length of the last block's fields as lines of text, in bytes.
     lines: usize,
 }
 
@@ -43,7 +43,7 @@ impl Decoder {
         self.table.size()
     }
 
-    /// Bytes of memory besides the decoder itself.
+    /// The memory in bytes, besides the decoder itself.
     pub(crate) fn memory(&self) -> usize {
         self.table.memory()
     }
@@ -83,7 +83,7 @@ impl Decoder {
         Ok(builder.finish())
     }
 
-    /// Dynamic table size updates at the start of a block (RFC 7541, section 6.3).
+    /// Applies the dynamic table size updates at the start of a block (RFC 7541, section 6.3).
     fn size_updates(&mut self, block: &[u8], at: &mut usize) -> Result<(), HpackError> {
         while let Some(0x20..=0x3f) = block.get(*at) {
             let size = integer::read(block, at, 5)?;
@@ -98,7 +98,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// An indexed field (RFC 7541, section 6.1).
+    /// Decodes an indexed field (RFC 7541, section 6.1).
     #[inline]
     fn indexed(&mut self, index: usize, builder: &mut Builder<'_>) -> Result<(), HpackError> {
         let start = builder.head.bytes.len();
@@ -125,7 +125,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// A literal field (RFC 7541, section 6.2), with incremental indexing if the prefix has 6 bits.
+    /// Decodes a literal field (RFC 7541, section 6.2), with incremental indexing if the prefix has 6 bits.
     #[inline]
     fn literal(
         &mut self,

@@ -28,7 +28,7 @@ mod index {
 }
 
 impl<'a> Encoder<'a> {
-    /// Appends to `out`.
+    /// An encoder that appends to `out`.
     #[must_use]
     pub fn new(out: &'a mut Vec<u8>) -> Self {
         Self { out, lines: 0 }
@@ -46,8 +46,8 @@ impl<'a> Encoder<'a> {
         self.out.push(0x20);
     }
 
-    /// The pseudo-fields of any request except a CONNECT without a protocol. They precede all fields (RFC 9113, section
-    /// 8.3.1). Omits an empty authority.
+    /// Appends the pseudo-fields of any request except a CONNECT without a protocol. They precede all fields (RFC 9113,
+    /// section 8.3.1). Omits an empty authority.
     pub fn request(&mut self, method: &[u8], scheme: crate::Scheme, authority: &[u8], path: &[u8]) {
         self.named(index::METHOD, method, false);
         match scheme {
@@ -60,18 +60,18 @@ impl<'a> Encoder<'a> {
         self.named(index::PATH, path, false);
     }
 
-    /// The protocol of an extended CONNECT, after the pseudo-fields of [`Self::request`] (RFC 8441, section 4).
+    /// Appends the protocol of an extended CONNECT, after the pseudo-fields of [`Self::request`] (RFC 8441, section 4).
     pub fn protocol(&mut self, protocol: &[u8]) {
         self.any_field(b":protocol", protocol, false);
     }
 
-    /// The pseudo-field of a response, 100 to 999 (RFC 9113, section 8.3.2).
+    /// Appends the status of a response, 100 to 999, as its pseudo-field (RFC 9113, section 8.3.2).
     pub fn status(&mut self, status: u16) {
         let digit = |n: u16| b'0' + (n % 10) as u8;
         self.named(index::STATUS, &[digit(status / 100), digit(status / 10), digit(status)], false);
     }
 
-    /// A field. Writes the name in lower case, as RFC 9113, section 8.2.1 requires. The caller omits
+    /// Appends a field, with its name in lower case, as RFC 9113, section 8.2.1 requires. The caller omits
     /// connection-specific fields (section 8.2.2). Credentials and cookies are marked so that no hop indexes them (RFC
     /// 7541, section 7.1.3).
     #[inline]
@@ -79,15 +79,15 @@ impl<'a> Encoder<'a> {
         self.any_field(name, value, false);
     }
 
-    /// The fields accepted by `keep`, from a head's bytes.
+    /// Appends the fields that `keep` accepts; `bytes` are the head's bytes.
     pub fn fields(&mut self, bytes: &[u8], fields: &[Field], mut keep: impl FnMut(&Field) -> bool) {
         for field in fields.iter().filter(|field| keep(field)) {
             self.any_field(field.name.of(bytes), field.value.of(bytes), field.never_indexed);
         }
     }
 
-    /// Fields that another encoder wrote. They stay valid in every later block, since encoded fields refer to no
-    /// dynamic table.
+    /// Appends fields that another encoder wrote. They stay valid in every later block, since encoded fields refer to
+    /// no dynamic table.
     #[inline]
     pub fn encoded(&mut self, fields: &[u8]) {
         self.out.extend_from_slice(fields);
@@ -113,7 +113,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// A field with the name of a static entry, or the entry itself if it has the same value.
+    /// Writes a field with the name of a static entry, or the entry itself if it has the same value.
     #[inline]
     fn named(&mut self, index: usize, value: &[u8], never_indexed: bool) {
         let name = statics::TABLE[index - 1].name;
@@ -132,7 +132,7 @@ impl<'a> Encoder<'a> {
         integer::write(index, 7, 0x80, self.out);
     }
 
-    /// A name in lower case. Names with capitals, from HTTP/1 clients, are short and stay uncompressed.
+    /// Writes a name in lower case. Names with capitals, from HTTP/1 clients, are short and stay uncompressed.
     fn name(&mut self, name: &[u8]) {
         if name.iter().any(u8::is_ascii_uppercase) {
             integer::write(name.len(), 7, 0, self.out);
@@ -142,7 +142,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// A string literal, with Huffman codes if these are shorter (RFC 7541, section 5.2).
+    /// Writes a string literal, with Huffman codes if these are shorter (RFC 7541, section 5.2).
     #[inline]
     fn string(&mut self, text: &[u8]) {
         let coded = huffman::encoded_length(text);

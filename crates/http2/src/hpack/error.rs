@@ -32,7 +32,7 @@ pub enum HpackError {
 }
 
 impl HpackError {
-    /// The code of GOAWAY.
+    /// The code with which GOAWAY reports this error.
     #[must_use]
     pub fn code(self) -> ErrorCode {
         match self {

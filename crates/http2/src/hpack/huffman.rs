@@ -69,8 +69,8 @@ const CODE: Code = {
 
 static TABLES: Code = CODE;
 
-/// The symbol and the length of the code at the start of the next 8 bits; length 0 for longer codes. Nearly all
-/// printable characters in fields have codes of at most 8 bits.
+/// For each value of the next 8 bits: the symbol and the length of the code at their start; length 0 if that code is
+/// longer. Nearly all printable characters in fields have codes of at most 8 bits.
 static SHORT: [(u8, u8); 256] = {
     let mut short = [(0, 0); 256];
     let mut symbol = 0;
@@ -90,7 +90,7 @@ static SHORT: [(u8, u8); 256] = {
     short
 };
 
-/// The symbol and the length of the code at the start of `bits`, which has more than 8 bits.
+/// The symbol and the length of the code at the start of `bits`, for a code of more than 8 bits.
 #[cold]
 fn long(bits: u64) -> (u16, u32) {
     let next = bits >> 32;
@@ -160,7 +160,7 @@ pub(super) fn decode(input: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> 
     Ok(())
 }
 
-/// Bytes of the encoded string.
+/// The length of the encoded string in bytes.
 #[inline]
 pub(super) fn encoded_length(input: &[u8]) -> usize {
     let bits: usize = input.iter().map(|byte| usize::from(LENGTHS[usize::from(*byte)])).sum();

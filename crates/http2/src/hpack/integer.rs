@@ -2,7 +2,7 @@
 
 use super::HpackError;
 
-/// Continuation bytes: 28 bits. No index, length or table size needs more.
+/// The maximum number of continuation bytes: they contain 28 bits, and no index, length or table size needs more.
 const MAX_CONTINUATION: usize = 4;
 
 /// Reads an integer whose first byte is at `at`, and advances `at` past it.
@@ -47,7 +47,7 @@ pub(super) fn write(mut value: usize, prefix: u32, pattern: u8, out: &mut Vec<u8
 mod tests {
     use super::*;
 
-    /// RFC 7541, appendix C.1, and the bounds.
+    /// The examples of RFC 7541, appendix C.1, and the bounds.
     #[test]
     fn integers() {
         let cases: [(&[u8], u32, Result<usize, HpackError>); 10] = [

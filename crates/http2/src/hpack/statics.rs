@@ -25,7 +25,7 @@ const fn other(name: &'static str) -> Static {
     known(name, FieldName::Other)
 }
 
-/// Index 1 is the first entry.
+/// The entries; index 1 of HPACK is the first one.
 pub(super) static TABLE: [Static; LEN] = ENTRIES;
 
 const ENTRIES: [Static; LEN] = [
@@ -93,7 +93,7 @@ const ENTRIES: [Static; LEN] = [
 ];
 
 impl Static {
-    /// The verdict on the name.
+    /// Classifies the entry's name, which is valid.
     #[inline]
     pub(super) fn name_verdict(&self) -> Name {
         Name::of_kind(self.kind)

@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 pub(super) struct Table {
     /// Empty, or of a length that is a power of two and fits the lines of all entries.
     ring: Vec<u8>,
-    /// The newest entry is the last one.
+    /// In order of insertion: the newest entry is the last one.
     entries: VecDeque<Entry>,
-    /// By RFC 7541, section 4.1: names, values, and 32 bytes for each entry.
+    /// The size as RFC 7541, section 4.1 defines it: names, values, and 32 bytes for each entry.
     size: usize,
     max_size: usize,
     /// The position in the ring of the next line.
@@ -102,7 +102,7 @@ impl Table {
             return;
         };
         self.evict_to(room);
-        // An entry's size exceeds its line by at least this much.
+        // The ring contains lines: each takes at least this much less than its entry's size.
         let excess = (OVERHEAD - SEPARATORS) * self.entries.len();
         let needed = self.size - excess + line.len();
         if needed > self.ring.len() {
@@ -135,7 +135,7 @@ impl Table {
         self.ring = ring;
     }
 
-    /// Bytes of memory besides the table itself.
+    /// The memory in bytes, besides the table itself.
     pub(super) fn memory(&self) -> usize {
         self.ring.capacity() + self.entries.capacity() * size_of::<Entry>()
     }

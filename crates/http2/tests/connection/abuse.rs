@@ -1,4 +1,4 @@
-//! Floods: each ends the connection, once its budget is spent.
+//! Floods: each ends the connection when its budget is spent.
 
 use super::peer::*;
 use super::server::stream;
@@ -15,7 +15,7 @@ const BUDGETS: Budgets = Budgets {
     window_updates: 20,
 };
 
-/// A server that has seen one SETTINGS frame, and a stream 1 with a body.
+/// A server that has received one SETTINGS frame, and whose stream 1 has a request with a body.
 fn server() -> Tested {
     let mut server = Tested::new(Role::Server, Config { budgets: BUDGETS, ..Config::default() });
     server.connection.elapse(1);
@@ -23,7 +23,7 @@ fn server() -> Tested {
     server
 }
 
-/// The inputs until the first error, at most 1000.
+/// Feeds inputs until the first error, at most 1000. Returns the number of inputs, and the error.
 fn count(server: &mut Tested, mut input: impl FnMut(u32) -> Vec<u8>) -> (u32, Option<ConnectionError>) {
     for number in 0..1000 {
         if let Err(error) = server.feed(&input(number)) {
@@ -52,7 +52,7 @@ fn floods() {
         let error = ConnectionError::Abuse(abuse);
         assert_eq!(error.code(), ErrorCode::ENHANCE_YOUR_CALM);
         assert_eq!(count(&mut server(), input), (20, Some(error)), "{abuse:?}");
-        // Every second forgives two.
+        // Each second forgives two frames.
         let mut server = server();
         for number in 0..60 {
             server.events(&input(number));
@@ -71,7 +71,7 @@ fn refused_streams_are_provoked_resets() {
     assert_eq!(refused, (20, Some(ConnectionError::Abuse(Abuse::ProvokedReset))));
 }
 
-/// Streams that end regularly forgive the resets of as many others, and DATA that we send forgives updates.
+/// A stream that ends regularly forgives a reset, and DATA that we send forgives window updates.
 #[test]
 fn work_forgives() {
     let mut server = server();
@@ -91,7 +91,7 @@ fn work_forgives() {
     }
 }
 
-/// CVE-2024-27316 and CVE-2026-33871.
+/// A field block without an end is rejected (CVE-2024-27316 and CVE-2026-33871).
 #[test]
 fn endless_blocks() {
     let start = frame(Kind::Headers, 0, 1, b"\x82");
@@ -111,7 +111,7 @@ fn endless_blocks() {
     }
 }
 
-/// Also where these frames have an effect.
+/// PRIORITY_UPDATE frames have a budget even if the configuration makes them effective.
 #[test]
 fn priority_updates_have_a_budget() {
     let config = Config { budgets: BUDGETS, priorities: true, ..Config::default() };

@@ -1,11 +1,12 @@
-//! The client's side.
+//! Connections in the client's role.
 
 use super::peer::*;
 use crate::heads::block;
 use weir_http2::frame::{Kind, flag};
 use weir_http2::*;
 
-/// Opens a stream and sends a GET; returns the frame.
+/// Opens a stream, sends a GET on it, and checks the frame. With `is_head`, the client expects a response without a
+/// body.
 fn request(client: &mut Tested, is_head: bool) -> StreamNo {
     let stream = client.connection.open(is_head).unwrap();
     let mut out = Vec::new();
@@ -53,7 +54,7 @@ fn responses() {
     assert_eq!(client.events(&input.concat()), expected);
 }
 
-/// The length of a response without a body is that of another one (RFC 9110, section 8.6).
+/// `content-length` in a response to HEAD or with status 304 is the length of the omitted body (RFC 9110, section 8.6).
 #[test]
 fn responses_without_a_body() {
     for (is_head, lines) in [
@@ -93,7 +94,7 @@ fn malformed_responses() {
     }
 }
 
-/// A request that is sent often is encoded once.
+/// Fields that are encoded once can be sent in many requests.
 #[test]
 fn encoded_fields_are_sent_again() {
     let mut fields = Vec::new();
@@ -111,7 +112,7 @@ fn encoded_fields_are_sent_again() {
     }
 }
 
-/// Frame headers and CONTINUATION count, DATA does not.
+/// The count includes frame headers and CONTINUATION frames, but no DATA.
 #[test]
 fn the_bytes_of_heads_are_counted() {
     let mut client = Tested::client();
@@ -127,7 +128,7 @@ fn the_bytes_of_heads_are_counted() {
     assert_eq!(client.connection.block_bytes(), bytes.iter().sum::<u64>());
 }
 
-/// Pseudo-fields and each cookie crumb count, frame headers and padding do not.
+/// The sizes include pseudo-fields and each cookie crumb, but no frame headers and no padding.
 #[test]
 fn the_sizes_of_field_blocks_are_counted() {
     let mut client = Tested::client();
@@ -153,7 +154,7 @@ fn the_sizes_of_field_blocks_are_counted() {
     assert_eq!(client.connection.take_field_bytes(), Default::default());
 }
 
-/// RFC 9113, section 5.1.2. A limit may shrink below what is open.
+/// RFC 9113, section 5.1.2. The peer may lower its limit below the number of open streams.
 #[test]
 fn the_peer_limits_streams() {
     let mut client = Tested::client();
@@ -197,7 +198,7 @@ fn refused_requests() {
     assert_eq!(client.events(&rst(1, ErrorCode::REFUSED_STREAM)), ["reset 1 refused_stream"]);
 }
 
-/// A stream without HEADERS is idle to the server, which takes RST_STREAM on it for an error.
+/// A stream without HEADERS is idle for the server, to which RST_STREAM on it would be a connection error.
 #[test]
 fn an_opened_stream_without_a_request_is_not_reset() {
     let mut client = Tested::client();

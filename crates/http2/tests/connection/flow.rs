@@ -1,4 +1,4 @@
-//! Flow control, and two connections that talk to each other.
+//! Flow control, also between two connections that exchange messages.
 
 use super::peer::*;
 use super::server::stream;
@@ -24,7 +24,7 @@ fn windows_bound_what_is_sent() {
     let mut out = Vec::new();
     assert_eq!(server.connection.data(no, &body, true, &mut out), Ok(65_535));
     assert_eq!(server.connection.data(no, &body[65_535..], true, &mut out), Ok(0));
-    // Both windows are used up: each has to be opened.
+    // The windows of the stream and of the connection are both used up, so the peer must open both.
     assert_eq!(server.events(&window(1, 4000)), ["room Some(1)"]);
     assert_eq!(server.connection.data(no, &body[65_535..], true, &mut out), Ok(0));
     assert_eq!(server.events(&window(0, 10_000)), ["room None"]);
@@ -34,7 +34,7 @@ fn windows_bound_what_is_sent() {
     assert_eq!(server.written(&out).last().unwrap(), "data 1 465 end");
 }
 
-/// RFC 9113, section 6.9.2: a window may become negative, and is used again only when it is positive.
+/// RFC 9113, section 6.9.2: a window may become negative; nothing is sent until it is positive again.
 #[test]
 fn a_smaller_initial_window_moves_open_streams() {
     let (mut server, no) = responding();
@@ -75,7 +75,7 @@ fn credit_opens_the_window_in_halves() {
     assert_eq!(server.connection.held(), 0);
 }
 
-/// Our window binds the client from its acknowledgement on: a client that did not know may send 65535 bytes.
+/// Our window applies to the client once it has acknowledged the setting. Before, it may send 65535 bytes.
 #[test]
 fn a_window_binds_when_it_is_acknowledged() {
     let settings = Settings { initial_window_size: 10, ..Settings::default() };
@@ -90,7 +90,7 @@ fn a_window_binds_when_it_is_acknowledged() {
     assert_eq!(server.events(&late), ["failed 1 FlowControl"]);
 }
 
-/// A stream that is released within a DATA frame: its rest is dropped and given back.
+/// If the owner releases a stream within a DATA frame, the rest of the frame is dropped and credited.
 #[test]
 fn a_release_within_a_frame() {
     let mut server = Tested::server();
@@ -106,7 +106,7 @@ fn a_release_within_a_frame() {
     assert_eq!(server.connection.held(), 0);
 }
 
-/// One side of a conversation: a connection and its owner.
+/// One side of the exchange: a connection and its owner.
 struct Side {
     connection: Connection,
     head: Head,
@@ -228,22 +228,22 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
     vec(one, 0..60)
 }
 
-/// A body of this length.
+/// The first bytes of a pattern, as a body of this length.
 fn pattern(length: usize) -> &'static [u8] {
     static PATTERN: LazyLock<Vec<u8>> = LazyLock::new(|| (0..100_000).map(|at| (at % 251) as u8).collect());
     &PATTERN[..length]
 }
 
 proptest! {
-    /// Bodies arrive as they were sent, whatever the windows, the pieces and the resets; in the end no byte of a window
-    /// is missing, and no stream is left.
+    /// Bodies arrive as they were sent, regardless of windows, pieces and resets. Finally, all windows are fully
+    /// credited, and no stream remains.
     #[test]
     fn bodies_and_windows_are_conserved(moves in moves(), windows in (2000u32..100_000, 2000u32..100_000)) {
         let mut client = Side::new(Role::Client, windows.0);
         let mut server = Side::new(Role::Server, windows.1);
         client.connection.settle(&mut client.out);
         server.connection.settle(&mut server.out);
-        // After the moves, all work is done to its end.
+        // After the random moves, both sides complete all exchanges.
         let rest = (0..600).flat_map(|round| {
             let work = (0..12).map(move |index| Move::Work { client: round % 2 == 0, index: 11 - index, bytes: usize::MAX });
             work.chain([Move::Pass { to_client: round % 2 == 1, bytes: usize::MAX, body: 10 }])

@@ -1,4 +1,4 @@
-//! Connections: frames in, events and frames out, as lines of text.
+//! Feeds frames to connections, and compares the resulting events and frames as lines of text.
 
 mod abuse;
 mod client;

@@ -5,17 +5,17 @@ use weir_http2::frame::*;
 use weir_http2::hpack::Decoder;
 use weir_http2::*;
 
-/// A connection whose owner credits and releases nothing by itself.
+/// A connection whose owner credits and releases only at a test's command.
 pub(crate) struct Tested {
     pub(crate) connection: Connection,
     pub(crate) head: Head,
-    /// Decodes the connection's heads.
+    /// Decodes the heads that the connection writes.
     decoder: Decoder,
     section: Section,
 }
 
 impl Tested {
-    /// Before any preface.
+    /// A connection before the prefaces.
     pub(crate) fn fresh(role: Role, config: Config) -> Self {
         let section = match role {
             Role::Server => Section::Response,
@@ -25,7 +25,7 @@ impl Tested {
         Self { connection, head: Head::new(), decoder: Decoder::new(0), section }
     }
 
-    /// After the prefaces of both sides.
+    /// A connection after the prefaces of both sides.
     pub(crate) fn new(role: Role, config: Config) -> Self {
         let mut tested = Self::fresh(role, config);
         let preface = if role == Role::Server { &b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..] } else { b"" };
@@ -58,12 +58,12 @@ impl Tested {
         }
     }
 
-    /// The events of good input.
+    /// As [`Tested::feed`], for valid input.
     pub(crate) fn events(&mut self, input: &[u8]) -> Vec<String> {
         self.feed(input).unwrap()
     }
 
-    /// The control frames of a turn.
+    /// The control frames that the connection sends at the end of a turn.
     pub(crate) fn settle(&mut self) -> Vec<String> {
         let mut out = Vec::new();
         self.connection.settle(&mut out);
@@ -145,7 +145,7 @@ fn describe(event: &Event, head: &Head, input: &[u8]) -> String {
     }
 }
 
-/// A HEADERS frame with these lines.
+/// A HEADERS frame with these fields, one per line.
 pub(crate) fn headers(stream: u32, flags: u8, lines: &str) -> Vec<u8> {
     frame(Kind::Headers, flags | flag::END_HEADERS, stream, &block(lines))
 }

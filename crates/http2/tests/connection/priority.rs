@@ -8,7 +8,7 @@ fn server(priorities: bool) -> Tested {
     Tested::new(Role::Server, Config { priorities, ..Config::default() })
 }
 
-/// Opens a stream with these lines; returns its number.
+/// Opens a stream with these fields; returns its number.
 fn open(server: &mut Tested, id: u32, lines: &str) -> StreamNo {
     let mut input = headers(id, flag::END_STREAM, &format!("{GET}{lines}")).to_vec();
     let step = server.connection.feed(&mut input, &mut server.head).unwrap();
@@ -47,7 +47,7 @@ fn a_frame_changes_the_priority_of_an_open_stream() {
     for (value, expected) in [
         ("u=5", priority(5, false)),
         ("i", priority(3, true)),
-        // Neither an absent parameter nor an invalid value keeps what the client has said before.
+        // A PRIORITY_UPDATE replaces the whole priority: an absent or invalid parameter has its default.
         ("", Priority::default()),
         ("u=7", priority(7, false)),
         ("u=", Priority::default()),
@@ -78,7 +78,7 @@ fn a_frame_before_its_request_is_stronger_than_the_fields() {
         let stream = open(&mut server, id, "priority: u=1\n");
         assert_eq!(server.connection.priority(stream).urgency, expected, "{id}");
     }
-    // Stream 7 cannot be opened any more.
+    // The server stores no priority for stream 7, which can no longer be opened.
     assert_eq!(server.events(&priority_update(7, "u=1")), [""; 0]);
 }
 

@@ -1,10 +1,10 @@
-//! The server's side.
+//! Connections in the server's role.
 
 use super::peer::*;
 use weir_http2::frame::{Kind, flag};
 use weir_http2::*;
 
-/// Streams of the owner's that the tests command.
+/// Opens a stream with a POST request; returns its number.
 pub(super) fn stream(tested: &mut Tested, id: u32) -> StreamNo {
     let mut input = post(id);
     let step = tested.connection.feed(&mut input, &mut tested.head).unwrap();
@@ -56,7 +56,8 @@ fn requests() {
     assert_eq!((server.connection.streams(), server.connection.held()), (3, 15));
 }
 
-/// Any received piece of a body is passed on; heads and control frames wait for their last byte.
+/// The connection forwards each piece of a body at once, but parses heads and control frames only when they are
+/// complete.
 #[test]
 fn pieces() {
     let mut server = Tested::server();
@@ -83,7 +84,7 @@ fn pieces() {
     assert_eq!(server.connection.streams(), 2);
 }
 
-/// RFC 9113, section 6.10. The fragments are joined behind padding and priority.
+/// RFC 9113, section 6.10. Padding and a priority may surround the first fragment.
 #[test]
 fn fragments_are_joined() {
     let block = crate::heads::block(GET);
@@ -160,7 +161,8 @@ fn connection_errors() {
     }
 }
 
-/// The stream alone ends, and what follows on it is ignored. The connection's window is given back.
+/// A stream error ends only the stream. Later frames on it are ignored, and their DATA is credited to the connection's
+/// window.
 #[test]
 fn stream_errors() {
     for (input, event, frame) in [
@@ -208,7 +210,7 @@ fn stream_errors() {
     }
 }
 
-/// A malformed request is none of the owner's streams. Its frames are ignored.
+/// The owner never learns of the stream of a malformed request, and its frames are ignored.
 #[test]
 fn malformed_requests_are_rejected() {
     for (flags, lines, error) in [
@@ -225,7 +227,7 @@ fn malformed_requests_are_rejected() {
     }
 }
 
-/// RFC 9113, section 10.5.1.
+/// A request whose head is too large gets 431 (RFC 9113, section 10.5.1).
 #[test]
 fn too_large_requests_get_a_response() {
     let many = format!("{GET}{}", "cookie: a\n".repeat(101));
@@ -241,7 +243,7 @@ fn too_large_requests_get_a_response() {
     assert_eq!((server.connection.streams(), server.connection.held()), (1, 0));
 }
 
-/// The state of an idle connection, besides the decoder's table.
+/// The memory of an idle connection, besides the decoder's table, is limited.
 #[test]
 fn a_connection_is_small() {
     assert!(size_of::<Connection>() <= 640, "{}", size_of::<Connection>());
@@ -282,7 +284,7 @@ fn responses() {
     assert_eq!(server.written(&out), expected);
 }
 
-/// RFC 9113, section 8.1: the client keeps a response that came before the end of its request.
+/// RFC 9113, section 8.1: the client keeps a response that it received before the end of its request.
 #[test]
 fn an_early_response_ends_the_request_without_error() {
     let mut server = Tested::server();
@@ -321,7 +323,7 @@ fn a_large_head_is_fragmented() {
     assert_eq!(frames, ["fragment 1 16384", "fragment 1 16384", "last fragment 1 15252"]);
 }
 
-/// CVE-2023-44487: a reset stream counts until its owner is done with it.
+/// CVE-2023-44487: a reset stream counts until its owner releases it.
 #[test]
 fn a_stream_counts_until_it_is_released() {
     let settings = Settings { max_concurrent_streams: Some(2), ..Settings::default() };
@@ -346,7 +348,7 @@ fn resets_and_windows() {
     assert!(server.settle().is_empty());
 }
 
-/// RFC 9113, section 6.8: the last stream is named only when the client knows that it must open no more.
+/// RFC 9113, section 6.8: GOAWAY names the last stream only when the client knows that it must open no more streams.
 #[test]
 fn a_drain_has_two_steps() {
     let mut server = Tested::server();
@@ -366,7 +368,8 @@ fn a_drain_has_two_steps() {
     assert!(server.connection.is_drained());
 }
 
-/// Regression test: bytes that only the client's new window allowed were written before its settings' acknowledgement.
+/// Regression test: the connection sent DATA that only the client's new window allowed before it acknowledged the
+/// client's settings.
 #[test]
 fn new_settings_are_acknowledged_before_they_are_used() {
     let mut server = Tested::server();
@@ -405,7 +408,7 @@ fn frames_without_an_event_pause_the_input() {
         let step = server.connection.feed(&mut input, &mut server.head).unwrap();
         let paused = Step { consumed: SILENT_FRAMES as usize * silent.len(), event: Some(Event::Pause) };
         assert_eq!(step, paused, "{silent:?}");
-        // Nothing is lost, and an event begins the count anew.
+        // Fewer frames cause no pause, and an event restarts the count.
         let few = once(&silent, SILENT_FRAMES - 1);
         let events = server.events(&[&few[..], &get(1), &few].concat());
         assert_eq!(events, ["head 1 end: GET /a"], "{silent:?}");

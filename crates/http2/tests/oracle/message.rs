@@ -1,4 +1,4 @@
-//! Generated messages.
+//! Generated messages, in the form in which both sides send and compare them.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use proptest::collection::vec;
@@ -59,7 +59,8 @@ pub(super) fn to_map(fields: &Fields) -> HeaderMap {
     fields.iter().map(field).collect()
 }
 
-/// The oracle groups fields by name, so both sides are compared sorted by name, in the order of equal ones.
+/// The oracle groups fields by name, so the tests sort the fields of both sides by name, and keep the order of equal
+/// names.
 pub(super) fn of_map(map: &HeaderMap) -> Fields {
     let text = |value: &HeaderValue| value.to_str().unwrap().to_owned();
     sorted(map.iter().map(|(name, value)| (name.to_string(), text(value))).collect())
@@ -80,7 +81,7 @@ pub(super) fn encode(fields: &Fields, to: &mut Encoder<'_>) {
 }
 
 impl Message {
-    /// As both sides compare it.
+    /// The message in the form in which the tests compare it.
     pub(super) fn normal(&self) -> Self {
         Self {
             fields: sorted(self.fields.clone()),

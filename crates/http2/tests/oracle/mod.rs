@@ -1,4 +1,4 @@
-//! Whole exchanges with another implementation, in both roles: each side reads what the other wrote.
+//! Whole exchanges with the h2 crate as an oracle, in both roles: each side reads what the other side wrote.
 
 mod message;
 mod ours;

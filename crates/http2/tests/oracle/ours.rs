@@ -1,4 +1,4 @@
-//! One message on our side: what has been sent of it, and what has been received of the other.
+//! One exchange on our side: the sent part of our message, and the received part of the oracle's.
 
 use super::message::{Message, encode, of_head};
 use super::pipe::Ours;
@@ -19,7 +19,7 @@ impl Half {
         Self { stream, to_send, has_sent: 0, is_sent: false, received, is_received: false }
     }
 
-    /// Sends what the windows allow, after the head.
+    /// Sends as much of the message after the head as the windows allow.
     pub(super) fn send(&mut self, ours: &mut Ours) {
         if self.is_sent {
             return;
@@ -39,7 +39,7 @@ impl Half {
         self.is_sent && self.is_received
     }
 
-    /// Takes an event of this stream's; `input` is what its range is of.
+    /// Processes an event of this stream. The event's ranges refer to `input`.
     pub(super) fn receive(&mut self, event: &Event, input: &[u8], ours: &mut Ours) {
         match event {
             Event::Head { end, .. } => {
@@ -60,7 +60,7 @@ impl Half {
     }
 }
 
-/// The stream of an event that leaves the stream open.
+/// The stream of an event; `None` if the event ends the stream or concerns the connection.
 pub(super) fn stream_of(event: &Event) -> Option<StreamNo> {
     match event {
         Event::Head { stream, .. } | Event::Data { stream, .. } | Event::Trailers { stream } => Some(*stream),

@@ -1,4 +1,4 @@
-//! Bytes between a connection under test and the oracle, whose futures are polled by hand.
+//! The bytes between a connection under test and the oracle. The tests poll the oracle's futures by hand.
 
 use std::cell::RefCell;
 use std::io;
@@ -60,7 +60,7 @@ impl Ours {
         Self { connection, head: Head::new(), out: Vec::new(), input: Vec::new(), pipe }
     }
 
-    /// The next event in what the oracle has written, with the input that a range is of.
+    /// The next event in the oracle's output, with the input that its ranges refer to.
     pub(super) fn event(&mut self) -> Option<(Event, Vec<u8>)> {
         self.input.append(&mut self.pipe.0.borrow_mut().to_us);
         let step = self.connection.feed(&mut self.input, &mut self.head).unwrap();
@@ -75,7 +75,7 @@ impl Ours {
     }
 }
 
-/// Polls by hand: every loop of a test polls all again.
+/// A context without a waker: the tests poll all futures in every round.
 pub(super) fn context() -> Context<'static> {
     Context::from_waker(Waker::noop())
 }

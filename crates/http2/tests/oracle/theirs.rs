@@ -5,7 +5,7 @@ use bytes::Bytes;
 use h2::{RecvStream, SendStream};
 use std::task::{Context, Poll};
 
-/// Hands body and trailers to the oracle, which keeps them until its windows allow.
+/// Passes the body and trailers to the oracle, which buffers them until its windows allow sending.
 pub(super) fn send(stream: &mut SendStream<Bytes>, message: &Message) {
     let ends = message.trailers.is_none();
     stream.send_data(Bytes::from(message.body.clone()), ends).unwrap();

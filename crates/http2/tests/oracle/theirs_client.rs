@@ -1,4 +1,4 @@
-//! The oracle's client and our server.
+//! Exchanges between the oracle's client and our server.
 
 use super::message::{Message, Planned, encode, exchanges, of_map, to_map};
 use super::ours::{Half, stream_of};
@@ -11,7 +11,7 @@ use std::pin::pin;
 use std::task::Poll;
 use weir_http2::{Config, Connection, Event, Part, Role};
 
-/// Rounds until every message is over, with a margin: each moves up to a window.
+/// The maximum number of rounds. Each round moves up to a window, so all messages complete well before that.
 const ROUNDS: usize = 300;
 
 fn exchange_all(planned: &[Planned]) {

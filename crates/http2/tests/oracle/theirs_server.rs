@@ -1,4 +1,4 @@
-//! Our client and the oracle's server.
+//! Exchanges between our client and the oracle's server.
 
 use super::message::{Message, Planned, encode, exchanges, of_map, to_map};
 use super::ours::{Half, stream_of};
@@ -11,7 +11,7 @@ use std::pin::pin;
 use std::task::Poll;
 use weir_http2::{Config, Connection, Event, Part, Role, Scheme};
 
-/// As with the oracle's client.
+/// The maximum number of rounds, the same as with the oracle's client.
 const ROUNDS: usize = 300;
 
 fn exchange_all(planned: &[Planned]) {

@@ -1,4 +1,4 @@
-//! Two functions in alternation, by the CPU time of this thread: without what other processes take of its core.
+//! Compares two functions in alternation, by the CPU time of this thread, which excludes other processes on its core.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ const ALTERNATIONS: usize = 20;
 /// The length of one measurement.
 const SPAN: Duration = Duration::from_millis(20);
 
-/// Measures both 20 times in alternation, prints the medians and the median of the ratios with their extremes, and returns the
-/// median ratio.
+/// Measures both functions 20 times in alternation. Prints the medians, and the median of the ratios with their
+/// extremes. Returns the median ratio.
 pub(crate) fn duet(name: &str, ours: impl Fn(), theirs: impl Fn()) -> f64 {
     let (mut our_times, mut their_times, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
-    // The first pair warms up.
+    // The first pair only warms up the caches.
     for i in 0..=ALTERNATIONS {
         let (a, b) = if i % 2 == 0 {
             let a = nanoseconds(&ours);

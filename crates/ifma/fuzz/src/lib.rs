@@ -1,5 +1,5 @@
-//! Agreement with AWS-LC for any input. The fuzz targets call these functions, and so do the crate's tests, with the committed
-//! corpus and with other inputs. Where the processor lacks the instructions, there is nothing to compare.
+//! Compares this crate with AWS-LC for any input. The fuzz targets call these functions, and so do the crate's tests,
+//! with the committed corpus and with other inputs. On a processor without the instructions, they do nothing.
 
 mod p256;
 
@@ -11,7 +11,7 @@ use weir_ifma::x25519::{Secret, exchange, public, shared};
 
 static IFMA: LazyLock<Option<Ifma>> = LazyLock::new(|| Ifma::detect().ok());
 
-/// A secret key and a peer's public key, each of 32 bytes; missing ones are zero.
+/// Compares key exchanges. The input is a secret key and a peer's public key, each of 32 bytes; missing bytes are zero.
 pub fn x25519(input: &[u8]) {
     let mut bytes = [0; 64];
     for (to, from) in bytes.iter_mut().zip(input) {
@@ -21,14 +21,16 @@ pub fn x25519(input: &[u8]) {
     compare(secret, peer);
 }
 
-/// A private key of 32 bytes, a digest of 32 and random bytes of 64; missing ones are zero. AWS-LC verifies the signature.
+/// Signs, and verifies the signature with AWS-LC. The input is a private key of 32 bytes, a digest of 32 and random
+/// bytes of 64; missing bytes are zero.
 pub fn p256(input: &[u8]) {
     if let Some(token) = *IFMA {
         p256::sign(token, input);
     }
 }
 
-/// Compares the public key and the shared secret, computed apart and together, and returns whether there is one.
+/// Compares the public key and the shared secret, computed separately and together. Returns whether there is a shared
+/// secret.
 pub fn compare(secret: &[u8; 32], peer: &[u8; 32]) -> bool {
     let theirs = PrivateKey::from_private_key(&X25519, secret).expect("any 32 bytes are a key");
     let their_peer = UnparsedPublicKey::new(&X25519, peer);
@@ -43,7 +45,7 @@ pub fn compare(secret: &[u8; 32], peer: &[u8; 32]) -> bool {
     their_secret.is_some()
 }
 
-/// A small number as 32 little-endian bytes.
+/// Encodes a small number as 32 little-endian bytes.
 pub fn le_bytes(number: u8) -> [u8; 32] {
     let mut bytes = [0; 32];
     bytes[0] = number;

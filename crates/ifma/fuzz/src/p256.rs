@@ -1,4 +1,4 @@
-//! Signatures that AWS-LC verifies.
+//! Signs with this crate, and verifies the signatures with AWS-LC.
 
 use aws_lc_rs::agreement::{ECDH_P256, PrivateKey};
 use aws_lc_rs::digest::{Digest, SHA256};
@@ -6,7 +6,7 @@ use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED, UnparsedPublicKey};
 use weir_ifma::Ifma;
 use weir_ifma::p256::SigningKey;
 
-/// See [`super::p256`].
+/// Does what [`super::p256`] describes.
 pub(super) fn sign(token: Ifma, input: &[u8]) {
     let mut bytes = [0; 128];
     for (to, from) in bytes.iter_mut().zip(input) {

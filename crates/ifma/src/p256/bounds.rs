@@ -10,12 +10,12 @@ use crate::interval::Interval;
 
 const UNKNOWN: [Option<bool>; 4] = [None; 4];
 
-/// Any element.
+/// The bounds of any element.
 fn element() -> Element<Interval> {
     limbs(TOP)
 }
 
-/// Any number below 2^256.
+/// The bounds of any number below 2^256, in limbs.
 fn words() -> Element<Interval> {
     limbs((1 << 48) - 1)
 }

@@ -116,8 +116,8 @@ pub(super) fn inverses(of_p: &Words, of_n: &Words) -> [Words; 2] {
     [first.inverse(&MODULI[0]), second.inverse(&MODULI[1])]
 }
 
-/// 54 steps on the low 62 bits of two pairs of f and g. Returns their matrices times 2^8, so that applying them divides
-/// by 2^62. zeta is -(delta + 1/2).
+/// Makes 54 division steps on the low 62 bits of two pairs of f and g. Returns their matrices times 2^8, so that
+/// applying them divides by 2^62. zeta is -(delta + 1/2).
 #[inline(always)]
 fn division_steps(zeta: &mut [i64; 2], f: [i64; 2], g: [i64; 2]) -> [Matrix; 2] {
     let (mut low, mut matrices) = ([[f[0], g[0]], [f[1], g[1]]], [[[0; 2]; 2]; 2]);
@@ -154,7 +154,7 @@ const FIRST: usize = 2 * STEPS + 2;
 /// The bit position of the second column.
 const SECOND: usize = 3 * STEPS + 4;
 
-/// 18 steps on the low 18 bits of two pairs of f and g.
+/// Makes 18 division steps on the low 18 bits of two pairs of f and g.
 ///
 /// f and g carry their matrix rows: f starts as f + 2^38 u + 2^58 v, and g as g + 2^38 q + 2^58 r. Each of the 18 steps
 /// halves g, so the columns end up at 2^20 and 2^40.
@@ -247,14 +247,14 @@ fn combined_modulo(d: &Limbs, e: &Limbs, [u, v]: [i64; 2], modulus: &Modulus) ->
     out
 }
 
-/// The low 62 bits.
+/// Returns the low 62 bits of `sum`.
 #[allow(clippy::cast_possible_truncation)]
 #[inline(always)]
 fn low(sum: i128) -> i64 {
     sum as i64 & LOW
 }
 
-/// The sum, which fits into a word.
+/// Returns `sum`, which must fit into a word.
 #[allow(clippy::cast_possible_truncation)]
 #[inline(always)]
 fn whole(sum: i128) -> i64 {

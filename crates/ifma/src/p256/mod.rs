@@ -64,7 +64,8 @@ impl SigningKey {
         public(self.token, &self.scalar)
     }
 
-    /// Signs a digest with a nonce hashed from the key, 64 random bytes and the digest: r and s, 32 bytes each, big-endian.
+    /// Signs a digest with a nonce hashed from the key, 64 random bytes and the digest: r and s, 32 bytes each,
+    /// big-endian.
     ///
     /// `None` if the nonce has no signature (one in 2^255), or if the signature fails the check because the processor
     /// or the memory is faulty: try once more with other random bytes, and report a second failure.

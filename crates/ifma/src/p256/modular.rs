@@ -117,7 +117,8 @@ impl Modulus {
 
     /// 1 / a for a prime modulus; a and the result are in Montgomery form. The time depends only on the modulus.
     pub(super) const fn inverse(&self, a: &Words) -> Words {
-        // Fermat: a to the power of the modulus minus 2. The lowest word is at least 2, so there is no borrow.
+        // By Fermat's little theorem, the inverse is a to the power of the modulus minus 2. The lowest word is at least
+        // 2, so there is no borrow.
         let exponent = [self.words[0] - 2, self.words[1], self.words[2], self.words[3]];
         let (mut result, mut bit) = (self.one, 256);
         while bit > 0 {

@@ -30,7 +30,7 @@ impl Hedge {
     }
 }
 
-/// A big-endian number of 64 bytes modulo n.
+/// Reduces a big-endian number of 64 bytes modulo n.
 pub(super) fn modulo_n(bytes: &[u8; 64]) -> Words {
     let [high, low] = bytes.as_chunks::<32>().0 else { unreachable!("64 bytes are twice 32") };
     N.wide(&from_be(high), &from_be(low))

@@ -32,7 +32,7 @@ pub fn self_test(token: Ifma) -> Result<(), Failed> {
     if <[u8; 32]>::from(all.finalize()) == EXPECTED { Ok(()) } else { Err(FAILED) }
 }
 
-/// A key, a digest and random bytes.
+/// The key, the digest and the random bytes of the signature with this number.
 pub(super) fn vector(token: Ifma, number: u32) -> (Option<SigningKey>, [u8; 32], [u8; 64]) {
     let hash = |part: u8| -> [u8; 64] {
         Sha512::new_with_prefix([part]).chain_update(number.to_be_bytes()).finalize().into()

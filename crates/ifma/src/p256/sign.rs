@@ -110,7 +110,7 @@ fn off_curve(token: Ifma, affine: &Element<Simd>) -> u64 {
     differences(&number(&plain(token, &equation(token, affine)), 0), &ZERO)
 }
 
-/// A lane of an element in plain form, modulo p.
+/// Returns the number in one lane of an element in plain form, reduced modulo p.
 #[inline(always)]
 fn number(plain: &Element<Simd>, lane: usize) -> Words {
     P.reduced(&at(plain, lane))

@@ -10,7 +10,7 @@ pub(super) const ZERO: Words = [0; 4];
 /// The low 52 bits.
 pub(super) const LOW: u64 = (1 << 52) - 1;
 
-/// 32 bytes, the most significant first.
+/// Parses 32 bytes, the most significant first.
 #[inline(always)]
 pub(super) const fn from_be(bytes: &[u8; 32]) -> Words {
     let [a, b, c, d] = bytes.as_chunks::<8>().0 else { unreachable!() };

@@ -36,8 +36,8 @@ pub(super) fn ladder(token: Ifma, k: &[u8; 32], u: &[u8; 32]) -> Elements<Simd> 
     Elements::carried(token, points)
 }
 
-/// The squares and products (AA, BB, DA, CB) of A = X2 + Z2, B = X2 - Z2, C = X3 + Z3 and D = X3 - Z3, with both points exchanged
-/// if `swap` is 2 instead of 0 in each lane.
+/// The squares and products (AA, BB, DA, CB) of A = X2 + Z2, B = X2 - Z2, C = X3 + Z3 and D = X3 - Z3, with both points
+/// exchanged if `swap` is 2 instead of 0 in each lane.
 #[inline(always)]
 pub(super) fn first<L: Lanes>(token: L::Token, points: &[L; 5], swap: L) -> [L; 5] {
     // (A, B, C, D), or (C, D, A, B)

@@ -64,23 +64,23 @@ fn bytes(words: &[u64; 4]) -> [u8; 32] {
     bytes
 }
 
-/// Reads all bytes before the decision, which the caller makes public anyway.
+/// The secret, or `None` if it is zero. Reads all bytes before the decision, which the caller makes public anyway.
 fn nonzero(secret: [u8; 32]) -> Option<[u8; 32]> {
     (secret.iter().fold(0, |or, byte| or | byte) != 0).then_some(secret)
 }
 
 kernel! {
-    /// The words of the public key in the second lane.
+    /// Computes a public key. Its words are in the second lane.
     fn public_key(k: &[u8; 32]) -> [[u64; 4]; 4] = multiplied;
 }
 
 kernel! {
-    /// The words of the shared secret in the first lane.
+    /// Computes a shared secret. Its words are in the first lane.
     fn shared_secret(k: &[u8; 32], peer: &[u8; 32]) -> [[u64; 4]; 4] = agreed;
 }
 
 kernel! {
-    /// The words of the public key in the second lane, and those of the shared secret in the third.
+    /// Computes a public key and a shared secret. The words are in the second and in the third lane.
     fn both(k: &[u8; 32], peer: &[u8; 32]) -> [[u64; 4]; 4] = exchanged;
 }
 
@@ -116,8 +116,8 @@ fn public_fraction<L: Lanes>(token: L::Token, point: &[L; 5]) -> Elements<L> {
     Elements::sum::<0b0001>(token, &z, &permuted::<0b01_01_01_01, L>(point))
 }
 
-/// (D Z, N Z, X D, ..) of (D, N, ..) and (X, Z, ..): with the inverse of D Z, they are 1, N/D and X/Z. D is not zero, so a
-/// zero product means Z = 0, for which X/Z must be zero, too.
+/// (D Z, N Z, X D, ..) of (D, N, ..) and (X, Z, ..): with the inverse of D Z, they are 1, N/D and X/Z. D is not zero,
+/// so a zero product means Z = 0, for which X/Z must be zero, too.
 #[inline(always)]
 fn crossed<L: Lanes>(token: L::Token, fraction: &Elements<L>, point: &Elements<L>) -> Elements<L> {
     let (d, x) = (permuted::<0, L>(&fraction.0), permuted::<0, L>(&point.0));

@@ -1,4 +1,5 @@
-//! Multiples of the base point on the Edwards curve that is birationally equivalent to Curve25519 (RFC 7748, section 4.1).
+//! Multiples of the base point on the Edwards curve that is birationally equivalent to Curve25519 (RFC 7748, section
+//! 4.1).
 
 use core::hint::black_box;
 
@@ -105,8 +106,8 @@ pub(super) fn chosen<L: Lanes>(token: L::Token, multiples: &[Entry; 8], digit: L
     }))
 }
 
-/// (X, Y, Z, T) plus a point as (y - x, y + x, 2z, 2dt), times any factor: complete on this curve (Hisil, Wong, Carter and
-/// Dawson, 2008, section 3.1).
+/// (X, Y, Z, T) plus a point as (y - x, y + x, 2z, 2dt), times any factor: complete on this curve (Hisil, Wong, Carter
+/// and Dawson, 2008, section 3.1).
 #[inline(always)]
 pub(super) fn plus<L: Lanes>(token: L::Token, p: &[L; 5], other: &Elements<L>) -> [L; 5] {
     let abdc = turned(token, p).product(token, other, &[L::splat(token, 0); 5]);

@@ -3,7 +3,7 @@
 use crate::field25519::{MASK, TWICE_P, limbs};
 use crate::lanes::five;
 
-/// Windows of eight bits, one for each pair of four-bit digits.
+/// The number of eight-bit windows of a scalar, one for each pair of four-bit digits.
 pub(super) const WINDOWS: usize = 32;
 
 /// A point (x, y) of the Edwards curve as y - x, y + x, 2 and 2dxy: the first limbs of all four, then the second ones,
@@ -36,7 +36,7 @@ const fn element(hex: &str) -> [u64; 5] {
     limbs(&bytes)
 }
 
-/// x = X/Z, y = Y/Z, x y = T/Z.
+/// A point in extended coordinates: x = X/Z, y = Y/Z, x y = T/Z.
 #[derive(Clone, Copy)]
 struct Point {
     x: [u64; 5],
@@ -96,7 +96,8 @@ const fn entry(point: &Point, inverse: &[u64; 5]) -> Entry {
     Entry(five!(i => [minus[i], plus[i], TWO[i], product[i]]))
 }
 
-/// Complete on this curve (Hisil, Wong, Carter and Dawson, 2008, section 3.1).
+/// The sum of any two points: the formulas are complete on this curve (Hisil, Wong, Carter and Dawson, 2008, section
+/// 3.1).
 const fn plus(p: &Point, q: &Point) -> Point {
     let a = product(&difference(&p.y, &p.x), &difference(&q.y, &q.x));
     let b = product(&sum(&p.y, &p.x), &sum(&q.y, &q.x));

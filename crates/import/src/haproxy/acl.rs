@@ -45,14 +45,14 @@ pub(super) struct Meaning {
 pub(super) struct Literal {
     pub means: Meaning,
     pub is_negated: bool,
-    /// As written.
+    /// The condition as written.
     pub text: String,
-    /// As written, with named ACLs expanded.
+    /// The condition as written, with named ACLs expanded.
     pub asks: String,
 }
 
 impl Literal {
-    /// A condition without a counterpart.
+    /// Creates a literal for a condition without a counterpart.
     pub(super) fn unknown(text: &str) -> Self {
         let [text, asks] = [text, text].map(str::to_owned);
         Self { means: Meaning::default(), is_negated: false, text, asks }
@@ -64,7 +64,7 @@ impl Meaning {
         Self { any: Some(atoms.clone()), most: Some(atoms.clone()), least: atoms }
     }
 
-    /// These atoms imply the condition, but it may also hold without them.
+    /// The meaning of a condition that holds if one of these atoms holds, and possibly in other cases.
     fn at_least(atoms: Option<Vec<Atom>>) -> Self {
         Self { least: atoms.clone().unwrap_or_default(), any: atoms, most: None }
     }
@@ -73,7 +73,7 @@ impl Meaning {
         self.any.is_some() && self.any == self.most
     }
 
-    /// Either of two conditions.
+    /// The meaning of a condition that holds if either of the two holds.
     fn or(self, other: Self) -> Self {
         let both = |a: Option<Vec<Atom>>, b: Option<Vec<Atom>>| a.zip(b).map(|(a, b)| [a, b].concat());
         Self {
@@ -153,7 +153,7 @@ fn inverted(lists: &Condition) -> Condition {
     out
 }
 
-/// A named ACL; several lines with one name are alternatives.
+/// Translates a named ACL. Several lines with one name are alternatives.
 fn named(name: &str, section: &Section, config: &Config<'_>, notes: &mut Notes, line: &Line) -> Meaning {
     let lines = section.lines.iter().filter(|acl| acl.word(0) == "acl" && acl.word(1) == name);
     let meanings = lines.map(|acl| meaning(&acl.words[2..], config, notes, line));
@@ -332,7 +332,7 @@ fn headers(name: &str, how: &str, values: &[String], ignores_case: bool) -> Mean
                 false => Meaning::exact(own),
             }
         }
-        // No such comparison matches an absent field, but one with a number or a length of 0 may.
+        // These comparisons do not match an absent field; one with a number or a length of 0 may.
         "beg" | "dir" | "dom" | "end" | "reg" | "sub" | "bool" => {
             Meaning { any: None, most: Some(there), least: Vec::new() }
         }

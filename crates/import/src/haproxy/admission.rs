@@ -9,7 +9,8 @@ use crate::access::{Admitted, Clients, Rule, common};
 use crate::note::Notes;
 use weir_syntax::haproxy::{Line, Section};
 
-/// The clients that a listener admits. Errors: a rule may depend on more than the client.
+/// Returns the clients that a listener admits. Fails if a rule may depend on more than the client, or Weir's lists of
+/// networks cannot express the rules.
 pub(super) fn admitted(
     section: &Section,
     entry: &Entry,
@@ -58,8 +59,8 @@ fn expecting<'a>(section: &'a Section, config: &Config<'a>) -> impl Iterator<Ite
     config.all(section).filter(|line| line.begins(&["tcp-request", "connection", "expect-proxy"]))
 }
 
-/// The networks of load balancers that send a PROXY protocol header, by `expect-proxy`. Errors: a rule has other
-/// conditions.
+/// Returns the networks of load balancers that send a PROXY protocol header, by `expect-proxy`. Fails if a rule depends
+/// on more than the load balancer's address.
 pub(super) fn announced_by(
     section: &Section,
     entry: &Entry,
@@ -144,7 +145,7 @@ fn clients(
     }
 }
 
-/// The meaning of a conjunction.
+/// The clients for which a conjunction of conditions holds.
 enum Found {
     /// The conjunction never holds.
     None,

@@ -1,4 +1,4 @@
-//! Backends as services.
+//! Translates HAProxy's backends to services.
 
 use super::Config;
 use super::audit::ACCEPTS_ANSWERS;
@@ -261,7 +261,7 @@ pub(super) fn service(
     Some(document.service(service))
 }
 
-/// Settings of requests and responses.
+/// Sets the service's keys about HTTP, such as `http2` and `accept`.
 fn requests(
     section: &Section,
     config: &Config<'_>,

@@ -1,4 +1,4 @@
-//! `bind` lines as listeners.
+//! Translates HAProxy's `bind` lines to listeners.
 
 use super::Config;
 use super::audit::ACCEPTS_REQUESTS;
@@ -379,7 +379,8 @@ fn listener_tls(
     (table, own)
 }
 
-/// Adds the certificates of a PEM file with certificate and key, or of a directory of such files; returns their indexes.
+/// Adds the certificates of a PEM file with certificate and key, or of a directory of such files; returns their
+/// indexes.
 fn certificates(
     file: &str,
     section: &Section,

@@ -1,9 +1,9 @@
-//! Log formats as Weir's templates.
+//! Translates HAProxy's log formats to Weir's templates.
 
 /// A placeholder for the listener's port, for which Weir has no variable.
 pub(super) const PORT: &str = "\u{1}";
 
-/// Translates a text with `%[fetch]` and variables. Errors: the part without a counterpart.
+/// Translates a text with `%[fetch]` and variables. The error is the part without a counterpart.
 pub(super) fn template(text: &str) -> Result<String, String> {
     let (mut out, mut rest) = (String::new(), text);
     while let Some(at) = rest.find('%') {

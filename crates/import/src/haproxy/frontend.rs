@@ -146,7 +146,7 @@ struct Evaluated {
     hosts: Vec<Option<String>>,
     paths: Vec<Pattern>,
     listeners: Vec<String>,
-    /// By host, path and listener.
+    /// The routes, by the indexes of host, path and listener.
     leaves: BTreeMap<(usize, usize, usize), Vec<Leaf>>,
 }
 
@@ -166,7 +166,7 @@ impl Evaluated {
         });
         names.push(None);
         let mut paths: Vec<Pattern> = paths.iter().cloned().collect();
-        // By Weir's precedence, so that a path's fallback comes after it.
+        // Sorts by Weir's precedence, so that the fallback of a path comes after the path.
         paths.sort_by_key(Pattern::rank);
         let mut leaves = BTreeMap::new();
         for (host, name) in names.iter().enumerate() {

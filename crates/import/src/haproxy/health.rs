@@ -55,7 +55,7 @@ pub(super) fn of_requests(
     health
 }
 
-/// The health check of a service for other protocols: a connection.
+/// Translates the health check of a service for other protocols: each check opens a connection.
 pub(super) fn of_connections(
     section: &Section,
     config: &Config<'_>,

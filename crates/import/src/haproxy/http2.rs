@@ -1,11 +1,11 @@
-//! HTTP/2 to servers: `proto` and `alpn`.
+//! Translates `proto` and `alpn` of servers to `http2` of a service.
 
 use super::backend::Params;
 use crate::model::Service;
 use crate::note::Notes;
 use weir_syntax::At;
 
-/// The protocols of a server line.
+/// The HTTP versions that a server line enables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Offer {
     Http1,

@@ -139,7 +139,7 @@ fn params(words: &[String], valued: &[&[&str]]) -> Vec<(String, Option<String>)>
 }
 
 impl<'a> Config<'a> {
-    /// A section by kind and name; a `listen` is also a backend.
+    /// Finds a section by kind and name. A `listen` is also a backend.
     fn section(&self, kind: &str, name: &str) -> Option<&'a Section> {
         let is_it = |section: &&Section| {
             section.name == name && (section.kind == kind || (kind == "backend" && section.kind == "listen"))

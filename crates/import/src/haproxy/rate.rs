@@ -51,7 +51,7 @@ fn window(section: &Section, config: &Config<'_>) -> Option<u64> {
     let table = config.find(home, &["stick-table"])?;
     let is_of_addresses = table.words.windows(2).any(|pair| pair[0] == "type" && pair[1].starts_with("ip"));
     let stored = table.words.iter().flat_map(|word| word.split(','));
-    // `http_req_rate(10s)`
+    // The table stores a rate over a period, such as `http_req_rate(10s)`.
     let stored = stored.filter_map(|word| word.strip_prefix("http_req_rate(")?.strip_suffix(')'));
     let per_ms = stored.filter_map(|time| values::time(time, 1)).next();
     per_ms.filter(|_| is_of_addresses)

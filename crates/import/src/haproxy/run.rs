@@ -38,7 +38,7 @@ pub(super) struct Leaf {
 /// Limit of routes per region; more would be unreadable.
 const MOST_LEAVES: usize = 200;
 
-/// The evaluation of one region.
+/// Applies a frontend's rules to one region of requests, and collects the routes.
 pub(super) struct Run<'a> {
     pub program: &'a Program<'a>,
     pub targets: &'a BTreeMap<String, Target>,
@@ -252,14 +252,15 @@ fn as_sent(condition: &Condition, handler: &Handler) -> Condition {
     condition.iter().map(|list| list.iter().filter(is_kept).cloned().collect()).collect()
 }
 
-/// Fields that occur once per request.
+/// Whether a request contains this field only once.
 fn is_single(name: &str) -> bool {
     ["host", "x-forwarded-proto", "x-forwarded-host", "x-forwarded-for"]
         .iter()
         .any(|single| name.eq_ignore_ascii_case(single))
 }
 
-/// A generated response has no upstream request, and HAProxy does not apply response rules to it.
+/// Removes the edits of a handler that generates the response: there is no upstream request, and HAProxy does not apply
+/// response rules to such a response.
 fn own(handler: Handler) -> Handler {
     Handler { action: handler.action, notes: handler.notes, ..Handler::default() }
 }

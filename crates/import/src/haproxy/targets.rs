@@ -21,8 +21,8 @@ enum About {
     Unknown,
 }
 
-/// The targets of a listener. Errors: a rule depends on more than the listener's port and, with `by_name`, the server
-/// name.
+/// Returns the targets of a listener. Fails if a rule depends on more than the listener's port and, with `by_name`, the
+/// server name, or if there is no backend.
 pub(super) fn of<'a>(
     section: &'a Section,
     entry: &Entry,
@@ -64,7 +64,7 @@ pub(super) fn of<'a>(
     }
 }
 
-/// The backend that a line names. Errors: it does not exist, or has rules for requests.
+/// Returns the backend that a line names. Fails if the backend does not exist, or has rules for requests.
 fn backend<'a>(line: &Line, config: &Config<'a>) -> Result<&'a Section, LeftOut> {
     let target = config
         .section("backend", line.word(1))

@@ -102,7 +102,7 @@ fn reads_hello(section: &Section, config: &Config<'_>) -> bool {
     })
 }
 
-/// The services of the targets, with the names that select them. Errors: a target has no service.
+/// Returns the services of the targets, with the names that select them. Fails if a target has no service.
 fn services(
     targets: &Targets<'_>,
     by_name: bool,

@@ -5,7 +5,7 @@ use crate::note::Notes;
 use crate::values;
 use weir_syntax::nginx::{Directive, Scope};
 
-/// The clients that a server admits. Errors: a `deny` without a counterpart.
+/// Returns the clients that a server admits. The error is a `deny` without a counterpart.
 pub(super) fn admitted<'a>(scope: &Scope<'a>, notes: &mut Notes) -> Result<Admitted, &'a Directive> {
     let mut rules = Vec::new();
     let written = scope.all_of(&["allow", "deny"]);

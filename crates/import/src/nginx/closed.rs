@@ -11,7 +11,7 @@ use crate::pattern::Pattern;
 use crate::regex::around_regex;
 use weir_syntax::nginx::{Directive, Scope};
 
-/// A directive that rejects requests, or may do so, in the scope's blocks from number `depth` on.
+/// Finds a directive that rejects requests, or may do so, in the scope's blocks from number `depth` on.
 pub(super) fn closing<'a>(scope: &Scope<'a>, depth: usize) -> Option<&'a Directive> {
     let is_denial = |directive: &&Directive| match directive.name.as_str() {
         "return" => is_denial(directive),
@@ -81,8 +81,8 @@ pub(super) fn denies(directive: &Directive) -> bool {
     })
 }
 
-/// A handler that denies all requests, since Weir cannot determine which requests nginx would reject. The handler's
-/// note names the original action.
+/// Replaces a handler by one that denies all requests, since Weir cannot determine which requests nginx would reject.
+/// The handler's note names the original action.
 pub(super) fn closed(handler: Handler, why: &Directive) -> Handler {
     if matches!(handler.action, Action::Respond { status, .. } if status >= 400) {
         return handler;
@@ -134,7 +134,7 @@ pub(super) fn in_order(locations: &mut [Location<'_>]) {
     }
 }
 
-/// Denies the paths around a location that rejects requests if no pattern expresses its paths.
+/// For each location that rejects requests and whose paths no pattern expresses: denies the enclosing paths.
 pub(super) fn around(locations: &mut [Location<'_>]) -> Vec<(Part, Vec<Pattern>, String)> {
     let mut routes = Vec::new();
     for a in 0..locations.len() {

@@ -1,4 +1,4 @@
-//! `error_page`.
+//! Translates `error_page` to `error_pages`.
 
 use super::http::Context;
 use crate::pattern::Pattern;

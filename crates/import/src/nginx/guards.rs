@@ -61,7 +61,7 @@ fn part(
 }
 
 /// Translates the condition in parentheses. Returns true if the result matches more paths, which is allowed only for a
-/// denial. Errors: the reason why the condition has no counterpart.
+/// denial. The error says why the condition has no counterpart.
 fn condition(args: &[String], denies: bool) -> Result<(Part, bool), String> {
     let text = args.join(" ");
     let inner = text.trim().strip_prefix('(').and_then(|text| text.trim().strip_suffix(')')).unwrap_or(&text);
@@ -123,7 +123,7 @@ fn condition(args: &[String], denies: bool) -> Result<(Part, bool), String> {
     Ok((part, is_more))
 }
 
-/// A location's handler, preceded by its rules for clients, methods and passwords.
+/// Translates a location: its rules for clients, methods and passwords precede its handler.
 pub(super) fn guarded(scope: &Scope<'_>, then: Handler, context: &mut Context<'_>) -> Vec<Part> {
     let rules = scope.all_of(&["allow", "deny"]);
     let password = closed::guard(scope);
@@ -169,7 +169,7 @@ pub(super) fn guarded(scope: &Scope<'_>, then: Handler, context: &mut Context<'_
     methods(scope, parts, context)
 }
 
-/// `limit_except`: methods other than the listed ones get 403.
+/// Translates `limit_except`: methods other than the listed ones get 403.
 fn methods(scope: &Scope<'_>, parts: Vec<Part>, context: &mut Context<'_>) -> Vec<Part> {
     let Some(directive) = scope.here("limit_except") else { return merged(parts) };
     let mut names = directive.args.clone();
@@ -190,7 +190,7 @@ fn methods(scope: &Scope<'_>, parts: Vec<Part>, context: &mut Context<'_>) -> Ve
     limited
 }
 
-/// The denial of a line.
+/// Creates a response with 403, and notes the line that demands it.
 fn denied(line: &Directive) -> Handler {
     Handler::new(Action::status(403)).noted(format!("{}: {}", line.at, line.text()))
 }

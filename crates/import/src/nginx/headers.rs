@@ -12,9 +12,9 @@ use weir_syntax::nginx::Scope;
 /// The translation of a location's directives for requests.
 pub(super) struct Request {
     pub edits: Edits,
-    /// The location supports WebSockets.
+    /// Whether the location forwards WebSocket upgrades.
     pub is_upgraded: bool,
-    /// A directive sets `Host` and so replaces nginx's default.
+    /// Whether a directive sets `Host`, in place of nginx's default.
     pub has_host: bool,
 }
 
@@ -113,8 +113,8 @@ fn plain(text: &str) -> String {
     pieces.iter().enumerate().map(piece).collect()
 }
 
-/// The edits of the response's fields. `module`: the module that forwards to the servers; `None` for a generated
-/// response, whose Content-Type is returned separately.
+/// Returns the edits of the response's fields. `module` forwards to the servers; it is `None` for a generated response,
+/// whose Content-Type is returned separately.
 pub(super) fn response(
     scope: &Scope<'_>,
     known: &Known,

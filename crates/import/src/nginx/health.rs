@@ -1,4 +1,4 @@
-//! `health_check`.
+//! Translates `health_check` to `health` of a service.
 
 use super::time;
 use crate::model::Table;
@@ -20,7 +20,7 @@ pub(super) fn health(check: &Directive, kind: Check, notes: &mut Notes) -> Table
     match kind {
         Check::Path => table.text("path", "/"),
         Check::Grpc => table.text("grpc", ""),
-        // The default of nginx.
+        // nginx checks every 5 s by default.
         Check::Connection => table.text("every", "5s"),
     }
     for arg in &check.args {

@@ -1,4 +1,4 @@
-//! The `http` block.
+//! Translates the `http` block.
 
 use super::errors::Pages;
 use super::listen::{self, Place};
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use weir_syntax::At;
 use weir_syntax::nginx::{Directive, Scope};
 
-/// Shared state of all servers.
+/// The state that the translations of all servers share.
 pub(super) struct Context<'a> {
     pub scope: Scope<'a>,
     pub upstreams: Upstreams<'a>,

@@ -17,7 +17,7 @@ pub(super) struct Socket {
     pub port: Option<u16>,
     pub is_tls: bool,
     pub is_announced: bool,
-    /// By number, in the order of the file.
+    /// The servers by number, in the order of the file.
     pub servers: Vec<usize>,
     /// The server for unknown server names.
     pub default: usize,
@@ -248,7 +248,7 @@ fn networks(scope: &Scope<'_>, notes: &mut Notes) -> Vec<String> {
     networks
 }
 
-/// A listener's `tls`, and the certificates of its servers, the default server's first.
+/// Translates a listener's TLS settings, and the certificates of its servers, the default server's first.
 fn tls(
     socket: &Socket,
     scope: &Scope<'_>,

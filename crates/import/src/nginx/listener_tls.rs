@@ -62,7 +62,7 @@ fn sessions(scope: &Scope<'_>, table: &mut Table, notes: &mut Notes) {
         table.number("tickets", 0);
     }
     if let Some(ms) = scope.find("ssl_session_timeout").and_then(|directive| time(directive.arg())) {
-        // Weir's valid range.
+        // Weir's range of ticket lifetimes, in milliseconds.
         let (least, most) = (60_000, 84 * 3_600_000);
         if let Some(text) = values::duration(ms.clamp(least, most)) {
             table.text("ticket_lifetime", text);

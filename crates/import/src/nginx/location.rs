@@ -1,4 +1,4 @@
-//! A location's handling of requests.
+//! Translates a location's handling of requests to routes.
 
 use super::closed::{closed, closing};
 use super::guards;
@@ -21,18 +21,18 @@ pub(super) struct Part {
     pub host: Vec<String>,
     /// Patterns that replace the location's patterns.
     pub patterns: Option<Vec<Pattern>>,
-    /// For cleartext requests only.
+    /// Whether the route is for cleartext requests only.
     pub on_cleartext: bool,
     pub when: Conditions,
     pub then: Handler,
-    /// The line, if it differs from the location's line.
+    /// The place in the source, if it differs from the location's.
     pub from: String,
 }
 
 /// Named locations, `@name`.
 pub(super) type Named<'a> = BTreeMap<&'a str, Scope<'a>>;
 
-/// The routes of a block. `prefix`: the text that a `proxy_pass` with a path replaces.
+/// Returns the routes of a block. A `proxy_pass` with a path replaces `prefix`.
 pub(super) fn parts(
     scope: &Scope<'_>,
     prefix: Option<&str>,
@@ -215,7 +215,7 @@ fn handler(
     files(scope, prefix, context)
 }
 
-/// Static files, which Weir does not serve.
+/// The handler of a location with static files, which Weir does not serve: 404, with a note that names the directive.
 fn files(scope: &Scope<'_>, prefix: Option<&str>, context: &mut Context<'_>) -> Handler {
     let directive =
         ["alias", "root", "try_files", "index", "autoindex"].iter().find_map(|name| scope.find(name));
@@ -247,7 +247,7 @@ pub(super) fn returned(
     })
 }
 
-/// Translates `return`. Errors: the reason why it has no counterpart.
+/// Translates `return`. The error says why it has no counterpart.
 pub(super) fn answer(
     directive: &Directive,
     scope: &Scope<'_>,
@@ -297,7 +297,7 @@ pub(super) fn answer(
     Ok(Handler { response, ..Handler::new(action) })
 }
 
-/// A response body without variables and with single braces. Errors: a variable of the request.
+/// Translates a response body without variables. Fails if the body contains a variable of the request.
 fn constant(text: &str, known: &Known) -> Result<String, ()> {
     let template = template(text, known).map_err(drop)?;
     match template.replace("{{", "").contains('{') {

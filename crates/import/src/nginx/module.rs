@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use weir_syntax::nginx::{Directive, Scope};
 
-/// One of the modules.
+/// A module that forwards requests to servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Module {
     Proxy,
@@ -25,23 +25,23 @@ impl Module {
         }
     }
 
-    /// [`Scope::find`] for a directive's name in the proxy module.
+    /// As [`Scope::find`], for a directive's name in the proxy module.
     pub(super) fn find<'a>(self, scope: &Scope<'a>, of_proxy: &str) -> Option<&'a Directive> {
         scope.find(&self.name(of_proxy))
     }
 
-    /// [`Scope::arg`] for a directive's name in the proxy module.
+    /// As [`Scope::arg`], for a directive's name in the proxy module.
     pub(super) fn arg<'a>(self, scope: &Scope<'a>, of_proxy: &str) -> &'a str {
         self.find(scope, of_proxy).map_or("", Directive::arg)
     }
 
-    /// [`Scope::all`] for a directive's name in the proxy module.
+    /// As [`Scope::all`], for a directive's name in the proxy module.
     pub(super) fn all<'a>(self, scope: &Scope<'a>, of_proxy: &str) -> Vec<&'a Directive> {
         scope.all(&self.name(of_proxy))
     }
 }
 
-/// The proxy module's name for a directive of the gRPC module; other names are returned unchanged.
+/// Maps a directive of the gRPC module to its name in the proxy module; returns other names unchanged.
 pub(super) fn in_proxy(name: &str) -> Cow<'_, str> {
     name.strip_prefix("grpc_").map_or(Cow::Borrowed(name), |rest| format!("proxy_{rest}").into())
 }

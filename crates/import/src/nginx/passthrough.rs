@@ -8,8 +8,8 @@ use weir_syntax::nginx::Directive;
 /// Server names, their server or group, and the directive that maps them.
 pub(super) type Targets<'a> = Vec<(Vec<String>, String, &'a Directive)>;
 
-/// The targets of a `proxy_pass` to a variable. Errors: its value depends on more than the server name, or nginx
-/// rejects names that Weir would forward by another, more general entry.
+/// Returns the targets of a `proxy_pass` to a variable. Fails if the variable's value depends on more than the server
+/// name, or if Weir would forward a name that nginx rejects.
 pub(super) fn targets<'a>(
     pass: &'a Directive,
     block: &'a [Directive],

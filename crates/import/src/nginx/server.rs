@@ -74,13 +74,13 @@ struct Scoped {
 /// A location's kind of match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// `=`
+    /// `=`: only this path.
     Exact,
-    /// A path prefix.
+    /// No modifier: a path prefix.
     Prefix,
-    /// A path prefix that precedes expressions: `^~`.
+    /// `^~`: a path prefix that precedes expressions.
     Final,
-    /// `~` or `~*`
+    /// `~` or `~*`: a regular expression.
     Regex,
 }
 
@@ -91,7 +91,7 @@ pub(super) struct Location<'a> {
     pub kind: Kind,
     /// The location's paths, except those that no pattern expresses.
     pub patterns: Vec<Pattern>,
-    /// Patterns that enclose the paths of a location without exact patterns.
+    /// If no patterns express the location's paths exactly: patterns that match at least these paths.
     pub around: Vec<Pattern>,
     /// The directive that makes the location reject requests.
     pub closes: Option<&'a Directive>,
@@ -335,7 +335,7 @@ fn is_silent(location: &Location<'_>, context: &Context<'_>) -> bool {
     is_page && !answers && location.closes.is_none()
 }
 
-/// Collects the scope's locations. `outer`: the enclosing location. `depth`: the number of blocks around the server's
+/// Collects the scope's locations. `outer` is the enclosing location, `depth` the number of blocks around the server's
 /// locations.
 fn collect<'a>(
     scope: &Scope<'a>,

@@ -6,7 +6,8 @@ use crate::note::Notes;
 use crate::{tls, values};
 use weir_syntax::nginx::{Directive, Scope};
 
-/// A service's `tls`. `group`: the name that nginx verifies and sends instead of the servers' names.
+/// Translates the TLS settings of a service. `group` is the name that nginx verifies and sends instead of the servers'
+/// names.
 pub(super) fn tls_towards(
     module: Module,
     scope: &Scope<'_>,

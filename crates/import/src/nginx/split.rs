@@ -17,7 +17,7 @@ pub(super) struct Split<'a> {
     pub is_used: bool,
 }
 
-/// An address for a share of the clients.
+/// An address, and its share of the clients.
 pub(super) type Share = (String, u64);
 
 /// The blocks of `http`, except invalid ones.
@@ -39,7 +39,7 @@ fn split(directive: &Directive) -> Option<Split<'_>> {
     Some(Split { directive, variable, shares, is_used: false })
 }
 
-/// All clients.
+/// The share of all clients, in hundredths of a percent.
 const ALL: u64 = 10_000;
 
 /// Parses a percentage with up to two decimals.

@@ -211,7 +211,8 @@ fn by_name<'a>(
     }
 }
 
-/// The TLS settings of a listener. Errors: it asks for client certificates without naming their CAs.
+/// Returns the TLS settings of a listener. Fails if the server rejects all handshakes, or asks for client certificates
+/// without naming their CAs.
 fn terminated<'a>(
     scope: &Scope<'a>,
     document: &mut Document,

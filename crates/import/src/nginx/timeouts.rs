@@ -8,7 +8,7 @@ use crate::note::Notes;
 use crate::values;
 use weir_syntax::nginx::Scope;
 
-/// The general timeouts, which nginx sets per server.
+/// Translates the timeouts that nginx sets per server, and Weir once for all.
 pub(super) fn of_servers(servers: &[Scope<'_>], document: &mut Document, notes: &mut Notes) {
     for (name, key) in [
         ("client_header_timeout", "head"),

@@ -1,4 +1,4 @@
-//! `upstream`, `proxy_pass` and `grpc_pass` as services.
+//! Translates `upstream`, `proxy_pass` and `grpc_pass` to services.
 
 use super::health::{Check, health};
 use super::module::Module;
@@ -33,7 +33,7 @@ pub(super) struct Target {
     pub host: Option<String>,
 }
 
-/// The target of a `proxy_pass` or `grpc_pass`. Errors: the reason why it has no counterpart, and what to do.
+/// Returns the target of a `proxy_pass` or `grpc_pass`. The error says why it has no counterpart, and what to do.
 pub(super) fn target(
     module: Module,
     directive: &Directive,
@@ -70,7 +70,7 @@ pub(super) fn target(
     Ok(Target { action: Action::Service(service), uri, authority: Some(authority), host: Some(host) })
 }
 
-/// The target of a `split_clients` variable. `one`: returns the service of an address.
+/// Returns the target of a `split_clients` variable; `one` returns the service of an address.
 fn divided(
     module: Module,
     address: &str,
@@ -121,7 +121,7 @@ struct One {
     service: String,
     uri: Option<String>,
     authority: String,
-    /// nginx's default `Host`.
+    /// The `Host` that nginx sends by default.
     host: String,
 }
 
@@ -186,7 +186,7 @@ fn one(
     Ok(One { service: document.service(service), uri, authority, host })
 }
 
-/// The service of a `proxy_pass` in `stream`. Errors: the reason why it has no counterpart.
+/// Returns the service of a `proxy_pass` in `stream`. The error says why it has no counterpart.
 pub(super) fn stream_service(
     to: &str,
     at: &Directive,
@@ -237,7 +237,7 @@ fn scheme_of(module: Module, address: &str) -> Result<(&'static str, &str), Stri
     }
 }
 
-/// A service name from an address. The name includes the port, so that `app:8080` and `app:8081` differ.
+/// Forms a service name from an address. The name includes the port, so that `app:8080` and `app:8081` differ.
 pub(super) fn service_name(host: &str) -> String {
     let host = host.strip_prefix("unix:").map_or(host, |path| path.rsplit('/').next().unwrap_or(path));
     values::name(host)
@@ -252,7 +252,8 @@ fn is_stream(scheme: &str) -> bool {
     matches!(scheme, "tcp" | "tls")
 }
 
-/// A server's URL; servers of streams must specify a port. Errors: not a valid address.
+/// Forms a server's URL. Servers of streams must specify a port. Fails if the address is invalid, or a Unix socket for
+/// TLS.
 pub(crate) fn url(scheme: &str, address: &str, port: u16) -> Result<String, String> {
     if let Some(path) = address.strip_prefix("unix:") {
         if matches!(scheme, "https" | "tls") {

@@ -85,7 +85,7 @@ pub(super) fn resolved(text: &str, known: &Known) -> String {
     text
 }
 
-/// Translates a text into a one-line template. Errors: a variable without a counterpart, or a control character.
+/// Translates a text into a one-line template. The error is a variable without a counterpart, or a control character.
 pub(super) fn line(text: &str, known: &Known) -> Result<String, String> {
     let template = template(text, known)?;
     match template.chars().any(|c| c.is_control() && c != '\t') {
@@ -94,7 +94,7 @@ pub(super) fn line(text: &str, known: &Known) -> Result<String, String> {
     }
 }
 
-/// Translates a text into a template. Errors: the variable without a counterpart.
+/// Translates a text into a template. The error is the variable without a counterpart.
 pub(super) fn template(text: &str, known: &Known) -> Result<String, String> {
     let pieces = pieces(&resolved(text, known));
     let mut out = String::new();
@@ -117,7 +117,7 @@ fn is_path(name: &str) -> bool {
     matches!(name, "uri" | "document_uri")
 }
 
-/// `$is_args$args`: the query with its question mark.
+/// Whether the pieces begin with `$is_args$args`, the query with its question mark.
 fn is_query(rest: &[Piece]) -> bool {
     let [Piece::Variable(mark), Piece::Variable(query), ..] = rest else { return false };
     mark == "is_args" && matches!(query.as_str(), "args" | "query_string")

@@ -1,11 +1,12 @@
-//! The gateway's own check of a configuration.
+//! Checks an imported configuration as the gateway does.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 use weir_gateway::Checked;
 use weir_gateway::document::{Certificate, Config, ListenerTls};
 use weir_tls::issue::{Authority, Files, KeyKind};
 
-/// Checks a configuration by the gateway's rules, with one worker, existing files, a name for each certificate and servers that need no resolver.
+/// Checks a configuration by the gateway's rules, with one worker, existing files, a name for each certificate, and
+/// servers that need no resolver.
 ///
 /// # Panics
 /// If the gateway rejects it.
@@ -65,7 +66,8 @@ fn names_no_variable(value: &toml::Table) {
     }
 }
 
-/// A certificate with this number, of a name of its own, for all tests: issuing one takes longer than a check.
+/// The files of the certificate with this number and a unique name. All tests share them, since issuing a certificate
+/// takes longer than a check.
 fn files(number: usize) -> Files {
     static ISSUED: OnceLock<Mutex<(tempfile::TempDir, Vec<Files>)>> = OnceLock::new();
     let issued = ISSUED.get_or_init(|| Mutex::new((tempfile::tempdir().unwrap(), Vec::new())));

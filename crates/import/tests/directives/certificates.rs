@@ -1,9 +1,9 @@
-//! Certificates by listener.
+//! Each listener presents the certificates of its own servers.
 
 use super::assert_all;
 use weir_import::Kind;
 
-/// A server of nginx's with TLS.
+/// An nginx server with TLS.
 fn server(listen: &str, certificate: &str) -> String {
     format!(
         "server {{ {listen} ssl_certificate {certificate}; ssl_certificate_key k; server_name n.test; return 200; }} "
@@ -19,7 +19,7 @@ fn listeners_present_their_own_certificates() {
     let second = "[listener.port-8443]\nbind = \"0.0.0.0:8443\"\ncertificates = ";
     let with = |listener: &str, list: &str| format!("{listener}{list}\ntls = {{}}");
     for (text, parts) in [
-        // All listeners present all certificates, as without names.
+        // All listeners present all certificates, so neither needs a list of names.
         (server(a, "a.pem"), vec!["!certificates =".to_owned(), "!name =".to_owned()]),
         (server(both, "a.pem") + &server(both, "b.pem"), vec!["!certificates =".to_owned()]),
         (
@@ -53,7 +53,7 @@ fn listeners_present_their_own_certificates() {
         let parts: Vec<_> = parts.iter().map(String::as_str).collect();
         assert_all(Kind::Nginx, &[(&text, &parts, &[])]);
     }
-    // A listener without a certificate of its own does not present the other's.
+    // A listener without its own certificate must not present that of another listener.
     let text = server(a, "a.pem") + &server(b, "$name.pem");
     let parts = [
         &with(second, "\"port-8443\""),

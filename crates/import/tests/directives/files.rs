@@ -17,7 +17,7 @@ fn includes_are_followed_and_missing_ones_reported() {
     let losses: Vec<_> = found.losses.iter().map(|loss| format!("{}:{}", loss.file, loss.line)).collect();
     assert_eq!(losses, ["/etc/nginx/nginx.conf:1", "/etc/nginx/conf.d/a.conf:3"], "{}", found.toml);
     assert!(found.toml.contains("# /etc/nginx/snippets/tls.conf:1\n[listener.https]"), "{}", found.toml);
-    // A single site's file finds its snippets above its own directory.
+    // The file of a single site includes snippets from the directory above its own.
     let found = import(files[1].1, Path::new("/etc/nginx/conf.d/b.conf"), None, &reader).unwrap();
     assert!(found.losses.is_empty() && found.toml.contains("chain = \"c\""), "{}", found.toml);
     let error =

@@ -1,4 +1,4 @@
-//! HAProxy's rules and servers.
+//! HAProxy's rules and servers, translated to routes and services.
 
 mod tcp;
 
@@ -110,7 +110,8 @@ fn rules_of_haproxy() {
     }
 }
 
-/// In Weir hosts precede paths, in HAProxy the first rule wins: a rule about a path must cover all hosts.
+/// Weir selects the host before the path, HAProxy the first matching rule. So a rule about a path must apply to all
+/// hosts.
 #[test]
 fn the_order_of_rules_holds_across_hosts_and_paths() {
     let (toml, _) = translated(
@@ -183,7 +184,7 @@ fn servers_of_haproxy() {
     }
 }
 
-/// Regression test: a name was open although a certificate list requires client certificates for it.
+/// Regression test: clients without a certificate reached a name for which the certificate list requires one.
 #[test]
 fn a_list_of_certificates_may_ask_for_those_of_clients() {
     let folder = tempfile::tempdir().unwrap();

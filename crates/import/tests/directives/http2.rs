@@ -47,7 +47,7 @@ fn grpc_of_nginx() {
             &["http2 = true"],
             &["1: grpc_next_upstream off", "1: grpc_intercept_errors on", "1: grpc_frob 1"],
         ),
-        // Each module has settings of its own.
+        // The directives of the gRPC module do not affect `proxy_pass`.
         (
             "proxy_pass http://h:1; grpc_set_header X-A b; grpc_hide_header X-B; grpc_read_timeout 9;",
             &["!http2", "!X-A", "!X-B", "!response = "],
@@ -84,7 +84,7 @@ fn checks_of_grpc_by_nginx() {
         let text = format!(
             "upstream g {{ zone g 64k; server a:1; }} server {{ location /x/ {{ grpc_pass grpc://g; health_check {check}; }} }}"
         );
-        // A prefix of gRPC has no redirect to itself, but one from the path without a slash, as with `proxy_pass`.
+        // As with `proxy_pass`, `/x` redirects to `/x/`, the location's path.
         let parts: Vec<_> = parts.iter().copied().chain(["http2 = true", "to = \"/x/\""]).collect();
         assert_settings(Kind::Nginx, &text, &parts, losses);
     }
@@ -116,14 +116,14 @@ fn servers_of_haproxy_that_speak_http2() {
         ("server s a:1 proto h2", &["servers = \"http://a:1\"\nhttp2 = true\n"][..], &[][..]),
         ("default-server proto h2; server s a:1", &["http2 = true\n"], &[]),
         ("server s a:1 proto h1", &[plain, "!http2"], &[]),
-        // HAProxy negotiates with TLS alone.
+        // HAProxy uses ALPN only with TLS.
         ("server s a:1 alpn h2", &[plain, "!http2"], &[]),
         ("server s a:1 ssl verify none alpn h2", &["servers = \"https://a:1\"\nhttp2 = true\n"], &[]),
         ("server s a:1 ssl verify none proto h2", &["http2 = true\n"], &[]),
         ("server s a:1 ssl verify none alpn http/1.1", &["!http2"], &[]),
         ("server s a:1 ssl verify none alpn h2 proto h1", &["!http2"], &[]),
         ("server s a:1 proto h2 send-proxy", &["proxy_protocol = \"v1\"", "!http2"], &["6: HTTP/2 to a"]),
-        // Repairs are for HTTP/1.1.
+        // Repairs apply only to HTTP/1.1.
         ("option accept-invalid-http-response; server s a:1 proto h2", &["http2 = true\n", "!accept"], &[]),
         ("server s a:1 proto h2; server t b:1 proto h2", &["http2 = true\n", "\"http://b:1\""], &[]),
         (

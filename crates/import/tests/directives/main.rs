@@ -1,4 +1,4 @@
-//! Each family of directives: configuration in, lines of TOML and losses out.
+//! Imports configurations with each family of directives, and compares lines of the TOML and the losses.
 
 #[path = "../accepted/mod.rs"]
 mod accepted;
@@ -17,7 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use weir_import::{Kind, Reader, import};
 
-/// Files in memory.
+/// A reader of files in memory, by path.
 #[derive(Default)]
 struct Memory(BTreeMap<PathBuf, &'static str>);
 
@@ -31,7 +31,7 @@ impl Reader for Memory {
     }
 }
 
-/// The TOML, and `LINE: DIRECTIVE` of each loss.
+/// Translates a text, and checks the result. Returns the TOML, and `LINE: DIRECTIVE` of each loss.
 fn translated(text: &str, kind: Kind) -> (String, Vec<String>) {
     let found = import(text, Path::new("x.conf"), Some(kind), &Memory::default()).unwrap();
     check(&found.toml);
@@ -52,7 +52,7 @@ fn assert_all(kind: Kind, cases: &[(&str, &[&str], &[&str])]) {
     }
 }
 
-/// Like [`assert_all`] for one text, ignoring comments: `service = ` in a comment is no route.
+/// Like [`assert_all`] for one text, but ignores comments, which may contain `service = `.
 #[track_caller]
 fn assert_settings(kind: Kind, text: &str, parts: &[&str], losses: &[&str]) {
     let (toml, found) = translated(text, kind);
@@ -67,7 +67,7 @@ fn assert_settings(kind: Kind, text: &str, parts: &[&str], losses: &[&str]) {
     assert_eq!(found, losses, "{text}\n{toml}");
 }
 
-/// A server with these directives.
+/// An nginx server with these directives.
 fn server(inner: &str) -> String {
     format!("server {{ {inner} }}")
 }

@@ -1,4 +1,4 @@
-//! Random configurations.
+//! Random configurations, which must not make the importer panic.
 
 use crate::haproxy::frontend;
 use crate::{Memory, check, translated};

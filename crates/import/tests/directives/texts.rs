@@ -1,10 +1,10 @@
-//! Texts of a configuration, which stay texts in the result.
+//! Texts of a configuration remain texts in the result: they add no keys, and refer to no variables.
 
 use crate::haproxy::frontend;
 use crate::{assert_all, assert_servers, translated};
 use weir_import::Kind;
 
-/// Text from a file cannot escape from comments or strings of the result.
+/// Text from a file cannot end the comment or the string that contains it in the result.
 #[test]
 fn texts_stay_texts() {
     let text = "server { server_name a; return 200 \"x\ny\\\"\\\\ \u{7}\"; add_header A \"b\nworkers = 7\" always; frob \"c\nworkers = 8\"; }";
@@ -13,7 +13,7 @@ fn texts_stay_texts() {
     assert!(!table.contains_key("workers"), "{toml}");
 }
 
-/// Regression test: the gateway read an imported text's `${PATH}` from its environment.
+/// Regression test: the gateway replaced `${PATH}` in an imported text with its environment variable.
 #[test]
 fn texts_name_no_variables_of_the_environment() {
     assert_servers(&[

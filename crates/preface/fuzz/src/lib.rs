@@ -5,8 +5,8 @@ use std::fmt::Debug;
 use weir_preface::proxy::{Version, write};
 use weir_preface::{Look, hello, proxy};
 
-/// A PROXY protocol header: the decision does not depend on how the bytes arrive, and a parsed header
-/// survives being written and parsed again.
+/// Checks a PROXY protocol header: the decision does not depend on how the bytes arrive, and writing a parsed header
+/// and parsing the result yields the same header.
 pub fn proxy(input: &[u8]) {
     let Some(header) = decided_once(input, proxy::read) else { return };
     assert!(header.len <= input.len().min(proxy::LONGEST));
@@ -24,7 +24,7 @@ pub fn proxy(input: &[u8]) {
     }
 }
 
-/// A ClientHello: the decision depends neither on how the bytes arrive nor on the bytes after it.
+/// Checks a ClientHello: the decision depends neither on how the bytes arrive nor on the bytes after the ClientHello.
 pub fn hello(input: &[u8]) {
     let Some(hello) = decided_once(input, hello::read) else { return };
     let longer = [input, b"\x17\x03\x03"].concat();

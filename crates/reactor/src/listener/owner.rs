@@ -33,9 +33,9 @@ pub(super) fn of_exactly(address: SocketAddr) -> Option<Option<Owner>> {
 /// The addresses to match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Match {
-    /// Only the address.
+    /// Only sockets on exactly this address.
     Exact,
-    /// Also the wildcard addresses with the same port.
+    /// Also sockets on the wildcard addresses with the same port.
     OrAll,
 }
 

@@ -14,12 +14,12 @@ pub(super) struct SocketFile {
     path: PathBuf,
     device: u64,
     inode: u64,
-    /// Another process owns the file, so it stays.
+    /// Whether another process owns the file, so that dropping this value does not remove it.
     is_left: AtomicBool,
 }
 
-/// Binds a path with these permissions; clients cannot connect before listen(2). Replaces a stale socket file. Errors:
-/// another process listens on the path, a file of another kind exists there, or those of bind(2).
+/// Binds a path with these permissions; clients cannot connect before listen(2). Replaces a stale socket file. Fails if
+/// another process listens on the path or a file of another kind exists there, or as bind(2) does.
 pub(super) fn reserve(path: &Path, mode: u32) -> io::Result<(Socket, SocketFile)> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking().cloexec(), None)?;
     let address = SockAddr::unix(path)?;
@@ -51,18 +51,18 @@ fn clear(path: &Path, address: &SockAddr) -> io::Result<()> {
 }
 
 impl SocketFile {
-    /// The file of another process.
+    /// A socket file that another process owns until [`SocketFile::claim`].
     pub(super) fn of_another(path: &Path, (device, inode): (u64, u64)) -> Self {
         Self { path: path.to_owned(), device, inode, is_left: AtomicBool::new(true) }
     }
 
-    /// Device and inode.
+    /// The device and inode, which identify the file.
     pub(super) fn identity(&self) -> (u64, u64) {
         (self.device, self.inode)
     }
 
     /// Checks that the path still names this file. Another process that starts at the same time may have removed the
-    /// bound socket as stale, since this process did not listen yet. Errors: the path names another file or none,
+    /// bound socket as stale, since this process did not listen yet. Fails if the path names another file or none,
     /// although this process owns the file.
     pub(super) fn check(&self) -> io::Result<()> {
         match self.is_left.load(Ordering::Relaxed) {
@@ -71,7 +71,7 @@ impl SocketFile {
         }
     }
 
-    /// Takes the file over from another process. Errors: the file was removed, or the permissions cannot be set.
+    /// Takes the file over from another process. Fails if the file was removed, or the permissions cannot be set.
     pub(super) fn claim(&self, mode: u32) -> io::Result<()> {
         // Must not change another file under the path, or the target of a link.
         self.is_there()?;

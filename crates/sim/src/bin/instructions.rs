@@ -11,7 +11,7 @@
 use std::process::{Command, ExitCode};
 use weir_sim::Steady;
 
-/// One case. The difference between a shorter and a longer run excludes one-time costs.
+/// One case. The difference between a shorter and a longer run excludes one-time work.
 struct Cell {
     mode: &'static str,
     case: &'static str,
@@ -20,11 +20,12 @@ struct Cell {
 
 const MODES: [&str; 4] = ["h1c-h1c", "h1-h1c", "h1c-h1", "h1-h1"];
 const BYTES: [usize; 3] = [0, 1000, 65_536];
-/// Per mode: a case with many entries, and the case with one entry that it must stay close to.
+/// For each mode: a case with many entries, and the case with one entry. [`MOST_OF_ONE`] limits their ratio.
 const MANY: [(&str, &str, &str); 2] =
     [("h1c-h1c", "routes-10000", "routes-1"), ("h1-h1c", "life-certs-1000", "life-certs-1")];
 const MOST_OF_ONE: f64 = 1.1;
-/// A larger increase needs a reason.
+/// The maximum ratio of a count to the recorded one. To exceed it, run with `--bless`, and state the reason in the
+/// commit.
 const TOLERANCE: f64 = 1.02;
 
 fn main() -> ExitCode {

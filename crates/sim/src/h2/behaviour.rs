@@ -9,7 +9,7 @@ use std::time::Duration;
 pub(crate) struct Behaviour {
     /// The maximum number of concurrent streams.
     pub(super) concurrency: usize,
-    /// The initial window of its streams.
+    /// The initial window of the client's streams.
     pub(super) window: u32,
     /// Leaves its connection's window at the initial 65,535 bytes; other clients enlarge it.
     pub(super) has_narrow_connection: bool,
@@ -31,7 +31,7 @@ pub(crate) struct Behaviour {
     pub(super) vanishes: Option<(u64, Vanish)>,
     /// Sends GOAWAY after this many requests, and the remaining requests on another connection.
     pub(super) goes_away_after: Option<u64>,
-    /// The fault of its first request.
+    /// The fault of the client's first request.
     pub(super) malformed: Option<Malformed>,
     /// Streams that it resets, per thousand.
     pub(super) resets: u64,
@@ -39,7 +39,7 @@ pub(crate) struct Behaviour {
     pub(super) stalls: u64,
     /// The network and the origins have no delays, so requests that the client does not stall must end at once.
     pub(super) is_prompt: bool,
-    /// Over TLS.
+    /// Whether the connection uses TLS.
     pub(super) is_over_tls: bool,
 }
 
@@ -52,7 +52,7 @@ pub(super) enum Vanish {
     End,
 }
 
-/// A client's fault.
+/// A fault in a client's first request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Malformed {
     /// A field name with a space.
@@ -102,7 +102,7 @@ impl Behaviour {
         }
     }
 
-    /// A random window size for its streams.
+    /// A random window size for the client's streams.
     pub(super) fn window(world: &mut World) -> u32 {
         match world.below(4) {
             0 => 300 + world.below(2000) as u32,

@@ -31,17 +31,17 @@ pub(crate) struct H2Client {
     wire: Wire,
     /// Requests not sent yet.
     asks: VecDeque<Ask>,
-    /// Requests sent.
+    /// The number of requests sent.
     asked: u64,
     streams: Vec<Stream>,
-    /// Credit to give.
+    /// Credit that the client gives now or later.
     credits: Vec<Credit>,
     /// Received bytes that the client has not credited to the connection, if its window is narrow.
     owed: u32,
     behaviour: Behaviour,
     way: Way,
     phase: Phase,
-    /// Cleartext bytes sent.
+    /// The number of cleartext bytes sent so far.
     said: usize,
     /// Frames to send.
     out: Vec<u8>,
@@ -57,13 +57,13 @@ pub(crate) struct H2Client {
     is_closing: bool,
     /// The gateway has read all the client's bytes.
     has_pong: bool,
-    /// The client has become idle; the checks have not seen this yet.
+    /// The client has become idle, and the checks have not processed this yet.
     is_idle: bool,
     /// The client has closed its connection.
     pub(crate) is_done: bool,
 }
 
-/// A client's progress.
+/// The state of a client's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Asking,
@@ -75,7 +75,7 @@ enum Phase {
     Gone,
 }
 
-/// Received bytes to be credited on a stream, or on the connection (0).
+/// Received bytes to be credited on a stream, or on the connection (stream 0).
 #[derive(Clone, Copy, Debug)]
 struct Credit {
     at: Duration,

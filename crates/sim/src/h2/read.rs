@@ -44,7 +44,7 @@ impl H2Client {
         }
     }
 
-    /// `input`: the bytes to which the event's ranges refer.
+    /// Processes an event, whose ranges refer to `input`.
     fn event(&mut self, event: Event, input: &[u8], world: &mut World, ledger: &mut Ledger) {
         match event {
             Event::Head { stream, end } => self.head(stream, end, world, ledger),
@@ -131,7 +131,7 @@ impl H2Client {
         }
     }
 
-    /// A response is complete.
+    /// Handles the end of a response.
     fn response_ends(&mut self, no: StreamNo, world: &mut World, ledger: &mut Ledger) {
         let is_prompt = self.behaviour.is_prompt;
         let Some(stream) = self.stream(no) else { return };
@@ -156,7 +156,7 @@ impl H2Client {
         }
     }
 
-    /// The gateway reset a stream.
+    /// Handles a stream that the gateway has reset.
     fn is_reset(&mut self, no: StreamNo, code: ErrorCode, ledger: &mut Ledger) {
         let link = self.peer.link;
         for stream in self.streams.extract_if(.., |stream| stream.no == no) {

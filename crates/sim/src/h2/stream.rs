@@ -19,7 +19,7 @@ pub(super) struct Stream {
     pub(super) body: Vec<u8>,
     pub(super) sent: usize,
     pub(super) has_trailers: bool,
-    /// The final head.
+    /// The head of the final response, once received.
     pub(super) begun: Option<Begun>,
     /// The bytes of the response's body.
     pub(super) got: Vec<u8>,
@@ -92,7 +92,7 @@ impl Stream {
     }
 }
 
-/// Writes a request's head. `length`: the value of `content-length`.
+/// Writes a request's head; `length` is the value of `content-length`.
 pub(super) fn write_head(
     ask: &Ask,
     length: Option<usize>,

@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use weir_http2::frame::{Frame, FrameHeader, HEADER_BYTES, Kind};
 use weir_http2::{ErrorCode, PREFACE};
 
-/// The traffic so far.
+/// The traffic on a connection so far, as far as the checks need it.
 #[derive(Debug, Default)]
 pub(crate) struct Wire {
     /// Bytes of the client's preface that precede the frames.
@@ -46,7 +46,7 @@ pub(crate) const MAX_CONCURRENT_STREAMS: u16 = 3;
 pub(crate) const INITIAL_WINDOW_SIZE: u16 = 4;
 pub(crate) const ENABLE_CONNECT_PROTOCOL: u16 = 8;
 
-/// A violation.
+/// A violated invariant, and its details.
 type Wrong = (Invariant, String);
 
 impl Wire {
@@ -65,7 +65,7 @@ impl Wire {
         self.connection.sent += bytes as u64;
     }
 
-    /// Records credit that the peer gave to a stream, or to the connection (0).
+    /// Records credit that the peer gave to a stream, or to the connection (stream 0).
     pub(crate) fn gives(&mut self, stream: u32, bytes: u32) {
         let flow = if stream == 0 { &mut self.connection } else { self.streams.entry(stream).or_default() };
         flow.given += u64::from(bytes);
@@ -76,7 +76,7 @@ impl Wire {
         self.sizes.push_back(size.into());
     }
 
-    /// Flow-controlled bytes that the gateway sent on the connection.
+    /// The flow-controlled bytes that the gateway sent on the connection.
     pub(crate) fn received(&self) -> u64 {
         self.connection.received
     }
@@ -86,7 +86,7 @@ impl Wire {
         self.acknowledged
     }
 
-    /// Observes received bytes.
+    /// Checks the frames among received bytes, and reports violations in `wrong`.
     pub(crate) fn receives(&mut self, bytes: &[u8], wrong: &mut Vec<Wrong>) {
         let (preface, bytes) = bytes.split_at(bytes.len().min(self.preface));
         self.preface -= preface.len();
@@ -143,7 +143,7 @@ impl Wire {
         }
     }
 
-    /// Records a GOAWAY. `waits`: the peer waits for a stream up to `last`.
+    /// Records a GOAWAY; `waits` says whether the peer waits for a stream up to `last`.
     pub(crate) fn goes_away(&mut self, last: u32, code: ErrorCode, waits: bool, wrong: &mut Vec<Wrong>) {
         let before = self.last.replace(last);
         if before.is_some_and(|before| before < last) {

@@ -8,7 +8,7 @@ use weir_http2::ErrorCode;
 /// An origin's behaviour on one connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Behaviour {
-    /// The earliest instant for its SETTINGS and all other frames.
+    /// The instant before which the origin sends no frame, not even its SETTINGS.
     pub(super) speaks_at: Duration,
     /// The limit of concurrent streams in its first SETTINGS.
     pub(super) most_streams: Option<u32>,
@@ -16,7 +16,7 @@ pub(crate) struct Behaviour {
     pub(super) shrinks_after: Option<u64>,
     /// Refuses streams beyond its limit until the gateway has acknowledged the limit.
     pub(super) refuses: bool,
-    /// The initial window of its streams.
+    /// The initial window of the origin's streams.
     pub(super) window: u32,
     /// Leaves its connection's window at the initial 65,535 bytes.
     pub(super) has_narrow_connection: bool,
@@ -111,7 +111,7 @@ const FAULTS: [Fault; 20] = [
 ];
 
 impl Fault {
-    /// A random fault.
+    /// Selects a random fault.
     pub(super) fn by_chance(world: &mut World) -> Self {
         // This fault makes the connection useless, so it is rare.
         match world.below(40) {
@@ -162,7 +162,7 @@ impl Behaviour {
         }
     }
 
-    /// A random window size for its streams.
+    /// A random window size for the origin's streams.
     pub(super) fn window(world: &mut World) -> u32 {
         match world.below(4) {
             0 => 300 + world.below(2000) as u32,

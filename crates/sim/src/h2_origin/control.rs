@@ -9,7 +9,7 @@ use std::time::Duration;
 use weir_http2::frame::{self, Kind};
 
 impl H2Origin {
-    /// Gives credit that is due.
+    /// Sends a WINDOW_UPDATE for each credit that is due.
     pub(super) fn give_credit(&mut self, world: &mut World) {
         self.settle();
         for credit in self.credits.extract_if(.., |credit| credit.at <= world.now) {
@@ -53,7 +53,7 @@ impl H2Origin {
         if !self.behaviour.fidgets || self.streams.is_empty() || world.now < self.fidgets_again {
             return;
         }
-        // The gateway tolerates any number of such frames, unless there are many at once.
+        // The gateway tolerates any total number of such frames, but not many at once.
         self.fidgets_again = world.now + Duration::from_millis(100 + world.below(2000));
         self.settle();
         match world.below(4) {

@@ -1,4 +1,4 @@
-//! The faults of responses.
+//! Faults: how an origin fails before or within a response.
 
 use super::behaviour::Fault;
 use super::stream::{Phase, Stream};

@@ -30,12 +30,12 @@ pub(crate) struct H2Origin {
     head: Head,
     wire: Wire,
     state: State,
-    /// Requests received.
+    /// The number of requests received.
     requests: u64,
     /// The highest stream that has received a response or was reset without one.
     processed: u32,
     streams: Vec<Stream>,
-    /// Credit to give.
+    /// Credit that the origin gives now or later.
     credits: Vec<Credit>,
     /// Received bytes that the origin has credited or will credit to the connection, if its window is narrow.
     credited: u64,
@@ -47,7 +47,7 @@ pub(crate) struct H2Origin {
     takes_tunnels_from: Option<usize>,
     /// Frames to send.
     out: Vec<u8>,
-    /// Cleartext bytes sent.
+    /// The number of cleartext bytes sent so far.
     said: usize,
     /// The origin does nothing before this instant.
     wake: Duration,
@@ -160,7 +160,7 @@ impl H2Origin {
         self.peer.is_flushed() && world.links[self.peer.link].up.is_empty()
     }
 
-    /// Resets the connection.
+    /// Resets the connection, since the server has an outage.
     pub(crate) fn goes_dark(&mut self, world: &mut World) {
         if !self.is_done {
             world.reset(self.peer.link, true);

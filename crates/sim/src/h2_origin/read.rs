@@ -65,7 +65,7 @@ impl H2Origin {
         world.now + Duration::from_millis(delay)
     }
 
-    /// `input`: the bytes to which the event's ranges refer.
+    /// Processes an event, whose ranges refer to `input`.
     fn event(&mut self, event: Event, input: &[u8], world: &mut World, ledger: &mut Ledger) {
         let link = self.peer.link;
         match event {
@@ -257,7 +257,7 @@ impl H2Origin {
         }
     }
 
-    /// A request is complete.
+    /// Handles the end of a request.
     fn request_ends(&mut self, no: StreamNo, got_trailers: bool, ledger: &mut Ledger) {
         let Some(stream) = self.streams.iter_mut().find(|stream| stream.no == no) else { return };
         stream.is_whole = true;

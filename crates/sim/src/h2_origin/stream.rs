@@ -27,7 +27,7 @@ pub(super) struct Stream {
     /// Received bytes without credit.
     pub(super) owed: u32,
     pub(super) answer: Answer,
-    /// The error to send instead.
+    /// The error to send instead of `answer`.
     pub(super) error: Option<Failure>,
     pub(super) fault: Option<Fault>,
     /// The requested switch of protocols.
@@ -51,7 +51,7 @@ pub(super) enum Phase {
     Due(Duration),
     Body,
     Ended,
-    /// No frame follows.
+    /// The origin sends no further frame on the stream.
     Silent,
     /// The stream was reset.
     Gone,
@@ -87,7 +87,7 @@ impl Stream {
         matches!(self.phase, Phase::Due(at) if at <= now) && (self.is_whole || self.is_early)
     }
 
-    /// The instant of the response's head.
+    /// The instant at which the response's head is due.
     pub(super) fn wakes(&self) -> Option<Duration> {
         match self.phase {
             Phase::Due(at) => Some(at),

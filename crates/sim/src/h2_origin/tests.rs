@@ -258,7 +258,8 @@ fn each_response_is_whole_on_every_network() {
     assert!(trailers > 50, "{trailers}");
 }
 
-/// Even without a gateway in between, each request has exactly one outcome, unless the origin is silent.
+/// Even without a gateway in between, each request has exactly one outcome. Only an origin that is silent leaves it
+/// open.
 #[test]
 fn faults_end_streams_as_they_say() {
     let (mut unprocessed, mut resets, mut ends) = (0, 0, 0);
@@ -288,7 +289,7 @@ fn faults_end_streams_as_they_say() {
     assert!(unprocessed > 50 && resets > 50 && ends > 50, "{unprocessed}, {resets}, {ends}");
 }
 
-/// A client that ignores the limit of streams, and one that exceeds its window.
+/// The origin reports a client that ignores the limit of streams, or that exceeds a window.
 #[test]
 fn a_gateway_that_breaks_rules_is_noticed() {
     let mut noticed = 0;

@@ -2,10 +2,10 @@
 
 use weir_sim::{Plan, Report, run, shrink};
 
-/// Steps that the tests with shares take in total, unless `WEIR_SIM_STEPS` sets another number.
+/// The total number of steps of all tests that take a share of it, unless `WEIR_SIM_STEPS` sets another number.
 const STEPS: u64 = 800_000;
 
-/// The seeds to run: only `WEIR_SIM_SEED` if it is set.
+/// The seeds to run, from 0 to `count`; only `WEIR_SIM_SEED` if that is set.
 pub(crate) fn seeds(count: u64) -> std::ops::Range<u64> {
     match std::env::var("WEIR_SIM_SEED").ok().and_then(|seed| seed.parse().ok()) {
         Some(seed) => seed..seed + 1,
@@ -13,7 +13,7 @@ pub(crate) fn seeds(count: u64) -> std::ops::Range<u64> {
     }
 }
 
-/// This many tenths of all steps.
+/// The number of steps of a test that takes this many tenths of the total.
 pub(crate) fn share(tenths: u64) -> u64 {
     let steps = std::env::var("WEIR_SIM_STEPS").ok().and_then(|steps| steps.parse().ok());
     steps.unwrap_or(STEPS) / 10 * tenths

@@ -63,7 +63,8 @@ pub(crate) struct Spent {
 }
 
 impl Pair {
-    /// Each directory has a side's `ca.pem`, `cert.pem` and `key.pem`; `None` means no client certificate.
+    /// Creates both sides. `server` and `client` are directories with the side's `ca.pem`, `cert.pem` and `key.pem`.
+    /// Without `client`, the client has no certificate.
     pub(crate) fn new(choice: &Choice, server: &Path, client: Option<&Path>) -> Outcome<Self> {
         let identity = |of: &Path| Identity::files(of.join("cert.pem"), of.join("key.pem"));
         let server_settings = ServerSettings {
@@ -92,7 +93,7 @@ impl Pair {
         })
     }
 
-    /// A connection after its first response.
+    /// Opens a connection, and returns its sessions after the first response.
     pub(crate) fn answered(&mut self, resumed: bool) -> (Session, Session) {
         let wire = &mut self.wire;
         wire.to_server.clear();
@@ -184,13 +185,13 @@ impl Wire {
     }
 }
 
-/// A frame around all work of the server, for callgrind.
+/// Runs the server's part of the work in a stack frame that callgrind can select.
 #[inline(never)]
 fn server_side<T>(call: impl FnOnce() -> T) -> T {
     black_box(call())
 }
 
-/// A frame around all work of the client, for callgrind.
+/// Runs the client's part of the work in a stack frame that callgrind can select.
 #[inline(never)]
 fn client_side<T>(call: impl FnOnce() -> T) -> T {
     black_box(call())

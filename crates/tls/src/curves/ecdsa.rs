@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 const ATTEMPTS: usize = 4;
 
 /// Loads the key in `der` (PKCS#8 or SEC1) to sign with weir-ifma; `None` if it is not on P-256. `aws_lc` is the same
-/// key in AWS-LC. Errors: weir-ifma derives another public key than AWS-LC.
+/// key in AWS-LC. Fails if weir-ifma derives another public key than AWS-LC.
 pub(crate) fn signing_key(
     ifma: Ifma,
     der: &[u8],

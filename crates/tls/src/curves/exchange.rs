@@ -18,13 +18,13 @@ const CIPHERTEXT: usize = 1088;
 
 const BAD_SHARE: Error = Error::PeerMisbehaved(PeerMisbehaved::InvalidKeyShare);
 
-/// X25519 (RFC 7748).
+/// The group X25519 (RFC 7748), computed by weir-ifma.
 pub(crate) fn x25519(ifma: Ifma) -> &'static dyn SupportedKxGroup {
     static GROUP: OnceLock<X25519> = OnceLock::new();
     GROUP.get_or_init(|| X25519(ifma))
 }
 
-/// X25519MLKEM768, with AWS-LC's ML-KEM-768.
+/// The group X25519MLKEM768, with weir-ifma's X25519 and AWS-LC's ML-KEM-768.
 pub(crate) fn x25519_mlkem768(ifma: Ifma) -> &'static dyn SupportedKxGroup {
     static GROUP: OnceLock<X25519Mlkem768> = OnceLock::new();
     GROUP.get_or_init(|| X25519Mlkem768(X25519(ifma)))
@@ -148,7 +148,7 @@ impl ActiveKeyExchange for StartedX25519Mlkem768 {
         Ok(joined(&self.ml_kem.complete(of_ml_kem)?, &x25519))
     }
 
-    /// A server without the hybrid can use the same X25519 key share, without a further round trip.
+    /// The X25519 key share, which a server without the hybrid can use without a further round trip.
     fn hybrid_component(&self) -> Option<(NamedGroup, &[u8])> {
         Some((self.x25519.group(), self.x25519.pub_key()))
     }

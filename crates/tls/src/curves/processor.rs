@@ -10,7 +10,7 @@ use super::Unusable;
 /// list is empty: the only measurements are from AMD Zen 5.
 const SLOWER: [&str; 0] = [];
 
-/// Errors: this processor lacks instructions, or AWS-LC is faster on it.
+/// Returns the permit to use weir-ifma. Fails if this processor lacks instructions, or AWS-LC is faster on it.
 pub(super) fn usable() -> Result<Ifma, Unusable> {
     let ifma = Ifma::detect().map_err(|missing| Unusable::Missing(missing.feature()))?;
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

@@ -34,8 +34,8 @@ pub enum Signer<'a> {
 }
 
 impl Authority {
-    /// A response (DER) for a certificate of this CA, valid between two times such as `20260102030405Z`. The
-    /// CA must have ECDSA P-256 keys.
+    /// Issues an OCSP response (DER) for a certificate of this CA, valid between two times such as `20260102030405Z`.
+    /// The CA must have ECDSA P-256 keys.
     pub fn ocsp_response(
         &self,
         about: &Issued,
@@ -94,7 +94,7 @@ impl Authority {
     }
 }
 
-/// A DER value.
+/// Encodes a DER value.
 fn der(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
     let content = parts.concat();
     let len = content.len().to_be_bytes();

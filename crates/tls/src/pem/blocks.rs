@@ -43,7 +43,7 @@ impl Block<'_> {
     }
 }
 
-/// All blocks of `content`; none if no line resembles a boundary, as in DER.
+/// Splits `content` into its blocks. There are none if no line resembles a boundary, as in DER.
 pub(super) fn read(content: &[u8]) -> Result<Vec<Block<'_>>, Damage> {
     let mut blocks = Vec::new();
     let mut open: Option<(&str, usize, usize)> = None;

@@ -18,8 +18,8 @@ pub(super) struct Locked<'a> {
 }
 
 impl<'a> Locked<'a> {
-    /// Locks a file. None: another process has locked the file, or has just replaced it. Errors: the path is not a
-    /// regular file, or the file cannot be opened or locked.
+    /// Locks a file. Returns `None` if another process has locked the file, or has just replaced it. Fails if the path
+    /// is not a regular file, or the file cannot be opened or locked.
     pub(super) fn open(path: &'a Path) -> Result<Option<Self>, FileError> {
         let found = fs::symlink_metadata(path).map_err(cannot("read", path))?;
         if !found.is_file() {
@@ -81,7 +81,7 @@ impl<'a> Locked<'a> {
     }
 }
 
-/// Creates a file with this content and mode 0600. Errors: it exists or cannot be written.
+/// Creates a file with this content and mode 0600. Fails if the file exists or cannot be written.
 pub(super) fn create(path: &Path, content: &[u8]) -> Result<(), FileError> {
     let mut file = private(path).map_err(cannot("write", path))?;
     let written = file.write_all(content).and_then(|()| file.sync_all()).map_err(cannot("write", path));
@@ -106,7 +106,7 @@ fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-/// `.NAME.new` in the same directory, so that renaming it is atomic.
+/// The path `.NAME.new` in the same directory, so that renaming the file is atomic.
 fn beside(path: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());

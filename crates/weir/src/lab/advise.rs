@@ -219,7 +219,7 @@ fn of_service(url: Option<Target>, args: AdviseArgs) -> Outcome {
     outputs::write(advice.text(), outputs, [outputs::json(&advice)?])
 }
 
-/// A directory is a result, a plain name a target; anything else must be a URL.
+/// Parses the subject: a directory is a result, a plain name a target; anything else must be a URL.
 fn subject(text: &str) -> Result<Subject, String> {
     let is_name = !text.is_empty() && !text.contains(['/', ':']);
     match (Path::new(text).is_dir(), is_name) {
@@ -229,7 +229,7 @@ fn subject(text: &str) -> Result<Subject, String> {
     }
 }
 
-/// Shorter windows have no median and few samples.
+/// Parses a window's length, 100 ms to an hour: a shorter window yields no median and few samples.
 fn window(text: &str) -> Result<Duration, String> {
     let range = Duration::from_millis(100)..=Duration::from_secs(3600);
     time(text).and_then(|time| match range.contains(&time) {

@@ -46,7 +46,7 @@ Examples:
   weir calibrate --cores 3 --server-cores 0-1 -d 5s
   weir calibrate --quick --json -";
 
-/// Enough for a median; the spread shows how reliable it is.
+/// The number of windows per cell: enough for a median, and their spread shows how reliable it is.
 const REPEATS: u32 = 3;
 
 pub(crate) fn run(args: CalibrateArgs) -> Outcome {
@@ -132,7 +132,7 @@ fn check_writable(file: &Path) -> io::Result<()> {
     fs::remove_file(new)
 }
 
-/// Replaces the file atomically.
+/// Writes a new file and renames it, so that no reader sees an incomplete one.
 fn write(file: &Path, text: &str) -> io::Result<()> {
     let new = beside(file);
     fs::write(&new, text)?;

@@ -67,7 +67,7 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
     policy.judge(&across.regressions())
 }
 
-/// Parses a level that is given instead of a second result.
+/// Parses `FACTOR=LEVEL`, given in place of a second result; `None` if a file has this name.
 fn level_alone(b: &Path) -> Option<(&str, &str)> {
     b.to_str().filter(|_| !b.exists())?.split_once('=')
 }

@@ -83,7 +83,8 @@ pub(crate) fn run(args: CostArgs) -> Outcome {
     }
 }
 
-/// The rounds share this time, and each must take longer than reading a process's CPU times.
+/// Parses the time of a case, 250 ms to an hour. The rounds share it, and each must take longer than reading a
+/// process's CPU times.
 fn window(text: &str) -> Result<Duration, String> {
     let range = Duration::from_millis(250)..=Duration::from_secs(3600);
     time(text).and_then(|time| match range.contains(&time) {

@@ -59,7 +59,7 @@ pub(crate) fn run(args: HistoryArgs) -> Outcome {
     args.policy.judge(&Regressions { shown, undecided })
 }
 
-/// A percentage, as a share.
+/// Parses a percentage, 0.1 to 1000, as a share.
 fn percent(text: &str) -> Result<f64, String> {
     let percent = text.trim_end_matches('%').trim().parse::<f64>().ok();
     let allowed = percent.filter(|percent| (0.1..=1000.0).contains(percent));

@@ -1,4 +1,4 @@
-//! `weir load`.
+//! `weir load`: generates load, and prints the result.
 
 use super::outputs;
 use crate::outcome::{Failure, Outcome};

@@ -113,7 +113,7 @@ pub(crate) fn write<const N: usize>(
     written
 }
 
-/// A result as JSON with a final newline. Escapes characters from a peer that a terminal would interpret.
+/// Formats a result as JSON with a final newline. Escapes characters from a peer that a terminal would interpret.
 pub(crate) fn json(result: &impl Serialize) -> Result<String, Failure> {
     let text = serde_json::to_string_pretty(result).map_err(Failure::run)?;
     // Outside strings, line feeds are the only control characters.
@@ -128,7 +128,7 @@ pub(crate) fn json(result: &impl Serialize) -> Result<String, Failure> {
 }
 
 impl FailPolicy {
-    /// With `--fail-on regression`: exit code 4 for a regression, 3 if it is undecided.
+    /// Fails with `--fail-on regression`: exit code 4 for a regression, 3 if it is undecided.
     pub(crate) fn judge(self, regressions: &Regressions) -> Outcome {
         let Regressions { shown, undecided } = regressions;
         match self.fail_on {
@@ -144,7 +144,7 @@ impl FailPolicy {
         }
     }
 
-    /// Exit code 3 if something was not measured; `missing` names it.
+    /// Fails with exit code 3 if something was not measured; `missing` names it.
     pub(crate) fn need_evidence(self, what: &str, missing: &[String], next: &str) -> Outcome {
         if missing.is_empty() || self.allow_invalid {
             return Ok(());
@@ -160,7 +160,7 @@ impl FailPolicy {
     }
 }
 
-/// The report lists the others.
+/// The maximum number of listed lines; the report contains all.
 const MOST_LINES: usize = 8;
 
 fn unwritable(flag: &str, file: &Path, error: &io::Error) -> Failure {

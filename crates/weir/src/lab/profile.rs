@@ -81,7 +81,7 @@ struct Output<'a> {
     difference: Option<&'a Difference>,
 }
 
-/// Samples and their source.
+/// The stacks of a profile, with the texts that describe their source.
 struct Sampled {
     title: String,
     headline: String,

@@ -115,7 +115,7 @@ impl ExperimentArgs {
     }
 }
 
-/// Help text for the FILE argument.
+/// The help text for the FILE argument.
 pub(crate) fn experiment_help() -> String {
     format!("Experiment file, or the name of a built-in one: {}", found::experiments().join(", "))
 }
@@ -144,7 +144,7 @@ pub(crate) fn plan(args: PlanArgs) -> Outcome {
 
 /// Runs an experiment; also used by `weir stacks run`.
 pub(crate) fn run_experiment(options: &RunOptions, results: &ResultArgs) -> Outcome {
-    // For the processes it starts: Weir raises its own limit, and competitors must not run out of files where Weir does
+    // For the started processes: Weir raises its own limit, and competitors must not run out of files where Weir does
     // not.
     limits::raise_open_files().map_err(Failure::run)?;
     let outcome = weir_lab::run(options)?;

@@ -138,7 +138,7 @@ impl Place {
 }
 
 impl ExperimentArgs {
-    /// A continued result keeps its experiment unless a file or an option names another.
+    /// The options for an experiment. A continued result keeps its experiment unless a file or an option names another.
     fn options(self, continues: bool) -> Result<RunOptions, Failure> {
         let is_bare = !self.quick && self.only.is_empty() && self.set.is_empty();
         let file = self.file.unwrap_or_else(|| match continues && is_bare {

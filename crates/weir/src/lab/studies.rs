@@ -108,10 +108,10 @@ fn list(args: &ListArgs) -> Outcome {
     outputs::write(terminal(&all), outputs, [markdown(&all)])
 }
 
-/// An experiment that cannot run does not stop the others.
+/// Runs the experiments of a study. One that cannot run does not stop the others.
 fn measure(args: &RunArgs) -> Outcome {
     let RunArgs { study, quick, out, no_install } = args;
-    // As `weir run` does, for the processes it starts.
+    // As in `weir run`, for the processes that the experiments start.
     limits::raise_open_files().map_err(Failure::run)?;
     let (mut results, mut failed) = (Vec::new(), Vec::new());
     let names = study.experiments()?;

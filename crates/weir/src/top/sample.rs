@@ -34,7 +34,7 @@ impl<'a> Gateway<'a> {
         Self { admin, stream: None }
     }
 
-    /// The gateway's state. Errors: a message.
+    /// Asks the gateway for its state. The error is a message.
     pub(super) fn sample(&mut self) -> Result<Sample, String> {
         let body = match self.stream.take() {
             // The gateway may have closed the connection since the last request.
@@ -73,13 +73,13 @@ impl<'a> Gateway<'a> {
 }
 
 impl Sample {
-    /// `None`: the JSON is not the state of a gateway.
+    /// Parses the state; `None` if the JSON is not that of a gateway.
     pub(super) fn new(at: Instant, mut state: Value) -> Option<Self> {
         let servers = serde_json::from_value(state.get_mut("servers")?.take()).ok()?;
         Some(Self { at, state, servers })
     }
 
-    /// A metric without labels; 0 if the gateway does not report it.
+    /// The value of a metric without labels; 0 if the gateway does not report it.
     pub(super) fn count(&self, metric: &Row) -> f64 {
         number(self.of(metric))
     }
@@ -153,8 +153,8 @@ fn exchange(stream: &Socket, host: &str) -> io::Result<(ResponseHead, Vec<u8>)> 
 
 const STRANGER: &str = "expected the admin address of a gateway";
 
-/// A gateway normally responds within a second.
+/// The timeout of connecting, and of each read and write. A gateway normally responds within a second.
 const WITHIN: Duration = Duration::from_secs(3);
 
-/// Enough for the state of thousands of servers.
+/// The maximum size of a response: enough for the state of thousands of servers.
 const LARGEST: usize = 16 << 20;

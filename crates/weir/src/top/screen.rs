@@ -7,7 +7,7 @@ use weir_gateway::{ROWS, Row, ServerReport, Source};
 use weir_http::is_hidden;
 use weir_transport::Place;
 
-/// Columns and rows.
+/// The size of the screen, in columns and rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Size {
     pub columns: usize,
@@ -15,11 +15,11 @@ pub(super) struct Size {
 }
 
 impl Size {
-    /// A file or a pipe: whole names, and all rows.
+    /// The size of a file or a pipe: whole names, and all rows.
     pub(super) const UNLIMITED: Self = Self { columns: usize::MAX, rows: usize::MAX };
 }
 
-/// The displayed data.
+/// The data for one screen.
 pub(super) struct View<'a> {
     pub admin: &'a Place,
     pub before: &'a Sample,
@@ -84,7 +84,7 @@ impl View<'_> {
         ]
     }
 
-    /// `name rate, name rate` for the changed entries in a list of names and counts.
+    /// Formats the rates of the changed entries in a list of names and counts, as `name rate, name rate`.
     fn rates(&self, list: &Row, seconds: f64) -> String {
         let Self { before, now, .. } = self;
         let rates =

@@ -15,12 +15,12 @@ use std::time::{Duration, Instant};
 pub(super) struct Terminal {
     /// The former settings of the input; `None`: stdin is not a terminal.
     before: Option<Termios>,
-    /// Set by a signal.
+    /// Whether a signal has asked the program to end.
     is_ended: Arc<AtomicBool>,
 }
 
 impl Terminal {
-    /// `None`: the terminal cannot be set up.
+    /// Switches to the alternate screen. `None`: the terminal cannot be set up.
     pub(super) fn enter() -> Option<Self> {
         let before = isatty(stdin()).then(|| tcgetattr(stdin()).ok()).flatten();
         if let Some(before) = &before {
@@ -38,7 +38,7 @@ impl Terminal {
         Some(terminal)
     }
 
-    /// The current size.
+    /// The current size of the terminal; 80 columns and 23 rows if it is unknown.
     pub(super) fn size(&self) -> Size {
         match tcgetwinsize(stdout()) {
             // One row less, since the text ends with a line feed.
@@ -49,7 +49,7 @@ impl Terminal {
         }
     }
 
-    /// Replaces the displayed text. Errors: the reader of stdout has closed it.
+    /// Replaces the displayed text. Fails if the reader of stdout has closed it.
     pub(super) fn show(&self, text: &str) -> Outcome {
         // Clear the remainder of each line, and the rows below the last, instead of the whole screen, to avoid flicker.
         say(format_args!("\x1b[H{}\x1b[J", text.replace('\n', "\x1b[K\n")))
@@ -97,5 +97,5 @@ impl Drop for Terminal {
     }
 }
 
-/// q, Ctrl-C, Ctrl-D, and Ctrl-\.
+/// The keys that quit: q, Ctrl-C, Ctrl-D, and Ctrl-\.
 const QUIT: &[u8] = &[b'q', b'Q', 3, 4, 28];

@@ -156,7 +156,7 @@ pub(super) fn of_listener(listener: &Listener, key: &str, findings: &mut Finding
     }
 }
 
-/// Checks for settings of tickets or sessions that are disabled.
+/// Checks for settings of disabled tickets or sessions, and for curve settings that no handshake uses.
 fn of_tls(tls: &ListenerTls, key: &str, findings: &mut Findings) {
     if tls.tickets == Some(0) {
         let set = [("ticket_secrets", tls.ticket_secrets.is_some())];
@@ -179,8 +179,8 @@ fn of_tls(tls: &ListenerTls, key: &str, findings: &mut Findings) {
     }
 }
 
-/// Checks for curve settings that no handshake uses. `can_sign`: with a P-256 certificate, the handshakes contain
-/// signatures.
+/// Checks for curve settings that no handshake uses. `can_sign` says whether handshakes with a P-256 certificate
+/// contain signatures.
 fn of_curves(curves: Curves, groups: &[Group], can_sign: bool, key: &str, findings: &mut Findings) {
     let has_x25519 = groups.is_empty()
         || groups.iter().any(|group| matches!(group, Group::X25519 | Group::X25519Mlkem768));
@@ -232,7 +232,7 @@ pub(super) fn of_service(service: &Service, key: &str, findings: &mut Findings) 
     }
 }
 
-/// Checks a service whose servers do not speak HTTP for keys about HTTP.
+/// Checks a service whose servers do not speak HTTP for keys that only affect HTTP.
 fn of_stream_service(service: &Service, key: &str, findings: &mut Findings) {
     let of_requests = matches!(service.hash, Some(HashOn::Header(_) | HashOn::Cookie(_)));
     let set = [
@@ -272,7 +272,7 @@ fn of_health(health: &Health, key: &str, findings: &mut Findings) {
     }
 }
 
-/// Adds a fault for each key that is set.
+/// Adds a fault for each name in `set` whose flag is true, since that key has no effect. `why` completes the message.
 pub(super) fn without_effect(key: &str, set: &[(&str, bool)], why: &str, findings: &mut Findings) {
     for (name, _) in set.iter().filter(|(_, is_set)| *is_set) {
         findings.fault(Fault::new(format!("{key}.{name}"), format!("no effect {why}; remove it")));

@@ -15,7 +15,7 @@ pub(crate) type KnownCertificates<'a> = HashMap<FilesOfCertificate<'a>, &'a Cert
 
 /// The certificates of a configuration.
 pub(super) struct Certificates<'a> {
-    /// The indexes of certificates with a name.
+    /// The index of each named certificate in the document.
     names: BTreeMap<&'a str, usize>,
     /// The number of certificates in the document.
     count: usize,
@@ -33,8 +33,8 @@ impl<'a> Certificates<'a> {
         Self { names: names(config, findings), count: config.certificates.len(), loaded }
     }
 
-    /// The indexes of a listener's certificates, the default first. Errors: a name in the listener's list is unknown or
-    /// a duplicate, or the list is empty.
+    /// Returns the indexes of a listener's certificates, the default first. Fails if a name in the listener's list is
+    /// unknown or a duplicate, or the list is empty.
     pub(super) fn of(&self, listener: &document::Listener, key: &str) -> Result<Vec<usize>, Fault> {
         let Some(written) = &listener.certificates else { return Ok((0..self.count).collect()) };
         if written.is_empty() {
@@ -57,7 +57,7 @@ impl<'a> Certificates<'a> {
         written.iter().enumerate().map(index).collect()
     }
 
-    /// All certificates in the workers' form; `None` if there is a fault.
+    /// All certificates in the form that the workers use; `None` if there is a fault.
     pub(super) fn served(&self, config: &Config) -> Option<Arc<[ServedCertificate]>> {
         let served = |(certificate, written): (&Certificate, &document::Certificate)| ServedCertificate {
             name: written.name.as_deref().map(Into::into),
@@ -203,7 +203,7 @@ mod tests {
                 .certificate
                 .is_clone_of(&before.snapshot.certificates[was].certificate)
         };
-        // At another position in the document.
+        // The same certificates at other positions in the document.
         let mut second = check(&["three", "two", "one"], Some(&first));
         assert!(are_clones(&second, 1, &first, 1) && are_clones(&second, 2, &first, 0));
         issue(&authority, &directory, "two");

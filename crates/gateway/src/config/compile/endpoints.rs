@@ -1,4 +1,4 @@
-//! Compilation of one service with servers set at run time.
+//! Compilation of one service whose servers the admin address has set.
 
 use super::server_addresses::Finder;
 use super::{Findings, services, sticky};
@@ -7,8 +7,9 @@ use crate::config::endpoints::{Endpoints, ServersFrom};
 use crate::config::snapshot::{Listener, Server, Service};
 use std::sync::Arc;
 
-/// A service with the settings of `written` and other servers. Servers of `known` keep their addresses. Each server
-/// must have the scheme of the file's servers. Keys of faults begin with `servers`. Returns `None` if there is a fault.
+/// The active `service` with the servers in `endpoints`. `written` is its table in the file: each server must have the
+/// scheme of the servers there. Servers that are also in `known` keep their addresses. Keys of faults begin with
+/// `servers`. Returns `None` if there is a fault.
 pub(crate) fn with_endpoints(
     service: &Service,
     written: &document::Service,

@@ -1,4 +1,4 @@
-//! Limits on message heads and chunks.
+//! Limits on message heads and chunks: those of a listener or service, or else the general ones.
 
 use super::{Fault, size};
 use crate::config::document::{self, OwnLimits};

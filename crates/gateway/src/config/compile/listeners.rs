@@ -1,4 +1,4 @@
-//! Listeners and their TLS.
+//! Compilation of listeners, with their passthrough names and TLS state.
 
 use super::certificates::Certificates;
 use super::routes::{HOST, host_name};
@@ -149,7 +149,7 @@ fn passthrough(
     compiled
 }
 
-/// Normalises a name to compare with a client's SNI. Errors: SNI cannot contain it.
+/// Normalises a name to compare with a client's SNI. Fails if SNI cannot contain it.
 fn passed_name(name: &str, key: &str) -> Result<String, Fault> {
     if name.starts_with('[') || name.parse::<IpAddr>().is_ok() {
         let why = format!(
@@ -244,5 +244,5 @@ fn server(
 pub(super) const HTTP_2: &[u8] = b"h2";
 /// The ALPN protocol of HTTP/1.1 (RFC 7301 section 6).
 pub(super) const HTTP_1_1: &[u8] = b"http/1.1";
-/// The ALPN protocol of HTTP/1.0. Clients may offer this one alone.
+/// The ALPN protocol of HTTP/1.0. Some clients offer only this protocol.
 const HTTP_1_0: &[u8] = b"http/1.0";

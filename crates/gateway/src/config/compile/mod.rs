@@ -145,7 +145,7 @@ fn at_least_one(config: &Config, findings: &mut Findings) {
     }
 }
 
-/// The number of workers. Errors: the system does not report the number of cores.
+/// Returns the number of workers. Fails if the system does not report the number of cores.
 pub(crate) fn workers(config: &Config) -> Result<usize, Fault> {
     match (config.workers, &config.cores) {
         (Some(count), _) => Ok(count),
@@ -231,7 +231,7 @@ fn min_rates(written: document::MinRate, key: &str) -> Result<MinRates, Fault> {
     Ok(MinRates { request: rate("request", request, 0)?, response: rate("answer", answer, LUMP)? })
 }
 
-/// Converts a number. Errors: it is outside of its range.
+/// Converts a number. Fails if the number is out of `range`.
 fn size(key: impl Into<String>, bytes: u64, range: RangeInclusive<u64>) -> Result<usize, Fault> {
     match range.contains(&bytes) {
         true => Ok(bytes as usize),
@@ -247,7 +247,7 @@ fn record_size(key: &str, bytes: Option<u64>, default: usize) -> Result<usize, F
     bytes.map_or(Ok(default), |bytes| size(format!("{key}.record_size"), bytes, document::RECORD_SIZE))
 }
 
-/// The curves of the TLS table at `key`. Errors: this process does not support them.
+/// Returns the curves of the TLS table at `key`. Fails if this process does not support them.
 fn usable_curves(curves: document::Curves, key: &str) -> Result<Curves, Fault> {
     let curves = Curves::from(curves);
     curves.check().map_err(|error| Fault::new(format!("{key}.curves"), error))?;
@@ -261,7 +261,7 @@ fn key_of_file<'a>(
 ) -> Option<String> {
     let named = files.filter_map(|(key, file)| Some((key, file?.display().to_string())));
     let named = named.filter(|(_, file)| error.contains(file));
-    // The first of equal lengths: a file that contains both chain and key is read as the chain first.
+    // Of several longest names the first wins: a file that contains both chain and key is read as the chain first.
     let longest = named.reduce(|best, next| if next.1.len() > best.1.len() { next } else { best });
     longest.map(|(key, _)| key)
 }
@@ -275,7 +275,7 @@ fn check_name(key: &str, name: &str) -> Result<(), Fault> {
     Err(Fault::new(key, format!("invalid name `{name}`: expected 1 to 64 letters, digits, `-` or `_`")))
 }
 
-/// A list for a message: `a`, `b`.
+/// Formats names as a list for a message: `a`, `b`.
 fn listed(names: impl Iterator<Item = impl Display>) -> String {
     let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
     if names.is_empty() { "none is defined".to_owned() } else { names.join(", ") }

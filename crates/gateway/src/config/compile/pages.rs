@@ -1,4 +1,4 @@
-//! Error pages.
+//! Compilation of `error_pages`: reads the files that replace the gateway's own error responses.
 
 use super::{Fault, Findings};
 use crate::config::document::Config;

@@ -9,7 +9,8 @@ use crate::config::document::{Bind, Config, Listener, Route};
 use crate::route::PathPattern;
 use std::collections::HashMap;
 
-/// Adds the warnings.
+/// Adds a warning for each route that no request can take, for each listener that serves in cleartext what another one
+/// serves with TLS, and for each redirect to `https` without a listener with TLS.
 pub(super) fn warn(config: &Config, findings: &mut Findings) {
     let routes = Reach::new(config);
     for (index, route) in config.routes.iter().enumerate() {
@@ -60,8 +61,8 @@ impl<'a> Reach<'a> {
         Self { config, places }
     }
 
-    /// The first route before `index` that takes every request for the route at `index`; with `from`, every one of
-    /// these requests on that listener.
+    /// The first route before `index` that takes every request for the route at `index`. `from` limits the comparison
+    /// to requests on that listener.
     fn first_covering(&self, index: usize, from: Option<&str>) -> Option<usize> {
         let route = &self.config.routes[index];
         let covering = |place| {
@@ -73,7 +74,7 @@ impl<'a> Reach<'a> {
         all?.first().copied()
     }
 
-    /// Whether `first` takes every request for `route`; with `from`, every such request on that listener.
+    /// Whether `first` takes every request for `route`. `from` limits the comparison to requests on that listener.
     fn covers(&self, first: &Route, route: &Route, from: Option<&str>) -> bool {
         let is_any = |value: &str| value == "*";
         let has_field = |(name, value): (&String, &String)| {
@@ -90,7 +91,7 @@ impl<'a> Reach<'a> {
                 || listeners.all(|name| first.listener.iter().any(|own| own == name)))
     }
 
-    /// The listeners of a route.
+    /// The names of the listeners whose requests the route may take: all, unless the route names some.
     fn listeners_of(&self, route: &'a Route) -> impl Iterator<Item = &'a str> {
         let names = self.config.listeners.keys().map(String::as_str);
         names.filter(|name| route.listener.is_empty() || route.listener.iter().any(|own| own == name))
@@ -198,7 +199,7 @@ fn is_open(listener: &Listener) -> bool {
         && listener.bind.iter().any(is_outside)
 }
 
-/// Whether a listener admits some clients of a network. Behind a proxy, it may admit any.
+/// Whether a listener admits some clients of a network. Behind a proxy this is unknown, so the result is true.
 fn lets_in(listener: &Listener, client: Network) -> bool {
     if !listener.proxy_protocol.is_empty() || !listener.trusted_proxies.is_empty() {
         return true;

@@ -7,7 +7,7 @@ use crate::route::PathPattern;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// A redirect, with this status or the default one. Errors: the target or the status is invalid.
+/// Compiles a redirect, with this status or the default one. Fails if the target or the status is invalid.
 pub(super) fn redirect(to: &str, status: Option<u16>, key: &str) -> Result<Redirect, Fault> {
     let status = status.unwrap_or(document::Redirect::STATUS);
     if !document::Redirect::STATUSES.contains(&status) {
@@ -38,7 +38,7 @@ pub(super) fn of_listeners(config: &Config, findings: &mut Findings) -> Vec<(Arc
     redirecting.filter_map(|listener| findings.keep(one(listener))).collect()
 }
 
-/// The port at which clients reach TLS. Errors: there are several.
+/// Returns the only port at which clients reach TLS. Fails if there are several.
 fn secure_port(config: &Config, key: &str) -> Result<u16, Fault> {
     let binds =
         config.listeners.values().filter(|listener| has_tls(listener)).flat_map(|listener| &listener.bind);

@@ -1,4 +1,4 @@
-//! Compilation of routes.
+//! Compilation of routes: their conditions, actions, edits, and the index by host and path.
 
 use super::services::ServicePlaces;
 use super::{Fault, Findings, beside, check_name, listed, min_rates, redirects, size, split};
@@ -332,7 +332,7 @@ fn path_edit(route: &document::Route, key: &str) -> Result<Option<PathEdit>, Fau
     Ok((edit != PathEdit::default()).then_some(edit))
 }
 
-/// Compiles edits, except those at fault. `of_request` allows variables.
+/// Compiles valid edits, and adds the faults of the others to `findings`. `of_request` allows variables.
 pub(super) fn edits(edits: &document::Edits, key: &str, of_request: bool, findings: &mut Findings) -> Edits {
     let mut compiled = Edits::default();
     for name in &edits.remove {
@@ -377,8 +377,8 @@ pub(super) fn edit(
     Ok((bytes, value))
 }
 
-/// The request trailers to forward. `request`: the route's edits of request heads. The list must not contain a field
-/// that they change, since servers may merge trailers into the head.
+/// Checks the names of the request trailers to forward. They must not include a field that `request`, the route's edits
+/// of request heads, changes, since servers may merge trailers into the head.
 pub(super) fn trailers(
     names: &[String],
     request: Option<&Edits>,

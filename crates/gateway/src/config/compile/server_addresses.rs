@@ -1,4 +1,4 @@
-//! Addresses of servers.
+//! Resolution of server addresses, by the configured name servers or the system's resolver.
 
 use super::Fault;
 use crate::config::document::{Config, Dns, Prefer};
@@ -18,19 +18,20 @@ pub(super) struct Finder {
     dns: Dns,
     /// The results of the configured name servers; empty if the system's resolver is used.
     found: BTreeMap<String, Result<Found, String>>,
-    /// Addresses that need no lookup, by place.
+    /// Addresses of servers that are already in use and need no lookup, by place.
     known: HashMap<String, Address>,
 }
 
 impl Finder {
-    /// Checks the settings, and resolves all names with the configured name servers. Errors: an invalid value.
+    /// Checks the settings, and resolves all names with the configured name servers. Fails if a value is invalid or the
+    /// name servers cannot be used.
     pub(super) fn new(config: &Config) -> Result<Self, Fault> {
         check(&config.dns)?;
         let servers = config.services.values().flat_map(|service| &service.servers);
         Self::of(&config.dns, servers.map(|server| &server.url), HashMap::new())
     }
 
-    /// Resolves the names of these places, except `known` ones, with the configured name servers. Errors: the name
+    /// Resolves the names of these places, except `known` ones, with the configured name servers. Fails if the name
     /// servers cannot be used.
     pub(super) fn of<'a>(
         dns: &Dns,
@@ -47,7 +48,7 @@ impl Finder {
         Ok(Self { dns: dns.clone(), found, known })
     }
 
-    /// The address of a server. Errors: the server's name has no known address.
+    /// Returns the address of a server. Fails if the server's name has no known address.
     pub(super) fn address(&self, place: &Place) -> Result<Address, String> {
         let (Some(endpoint), Some(name)) = (place.endpoint(), name_of(place)) else {
             return place.resolve().map_err(|error| error.to_string());

@@ -29,7 +29,7 @@ impl<'a> ServicePlaces<'a> {
         Self { config, places: config.services.keys().map(String::as_str).zip(0..).collect() }
     }
 
-    /// The index of the service that `key` names. Errors: there is no such service.
+    /// Returns the index of the service that `key` names. Fails if there is no such service.
     pub(super) fn of(&self, name: &str, key: &str) -> Result<usize, Fault> {
         self.places.get(name).copied().ok_or_else(|| {
             let known = listed(self.config.services.keys());
@@ -37,7 +37,7 @@ impl<'a> ServicePlaces<'a> {
         })
     }
 
-    /// As [`Self::of`], for requests. Further errors: the servers do not speak HTTP.
+    /// As [`Self::of`], for a service that gets HTTP requests. Further errors: the servers do not speak HTTP.
     pub(super) fn for_requests(&self, name: &str, key: &str) -> Result<usize, Fault> {
         let place = self.of(name, key)?;
         if self.config.services.get(name).is_some_and(tcp::is_for_streams) {
@@ -50,7 +50,7 @@ impl<'a> ServicePlaces<'a> {
     }
 }
 
-/// All services, and the resolved names. Returns `None` if the DNS settings are at fault.
+/// Compiles all services, and resolves the names of their servers. Returns `None` if the DNS settings are at fault.
 pub(super) fn compile(config: &Config, findings: &mut Findings) -> Option<(Vec<Service>, Names)> {
     let finder = findings.keep(Finder::new(config));
     let one = |(name, service): (&String, &document::Service)| {

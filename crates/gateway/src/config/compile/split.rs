@@ -11,7 +11,8 @@ use crate::heads::set_cookie;
 use crate::route::{Share, Split};
 use std::collections::BTreeSet;
 
-/// The action of a route, without the routes of its shares: [`add_routes`] completes it. Errors: an invalid share.
+/// Returns the action of a route without the routes of its shares, which [`add_routes`] adds. Reports invalid shares to
+/// `findings`.
 pub(super) fn action(
     services: &ServicePlaces<'_>,
     written: &[document::Share],
@@ -91,7 +92,7 @@ pub(super) fn add_routes(
     }
 }
 
-/// The route of a share: as `whole`, with the share's action and edits.
+/// The route of a share: a copy of `whole` with the share's action and edits.
 fn of_share(
     whole: &Route,
     written: &document::Route,
@@ -101,7 +102,7 @@ fn of_share(
     findings: &mut Findings,
 ) -> Option<Route> {
     let mut route = whole.clone();
-    // Requests are counted before they are divided.
+    // The whole route limits the rate, before requests are divided among the shares.
     route.rate = None;
     route.action = match (&share.name, share.status) {
         (Some(name), _) => Action::Pass { service: services.of(name, key).ok()? },
@@ -115,8 +116,8 @@ fn of_share(
     Some(route)
 }
 
-/// Two copies of `route` whose responses set the cookie of its share: one for clients in cleartext, one for those that use
-/// TLS. Errors: the names cannot be in a cookie.
+/// Returns two copies of `route` whose responses set the cookie of its share: one for clients in cleartext, one for
+/// those that use TLS. Fails if the cookie's name or value is not valid in a cookie.
 fn with_cookie(route: &Route, cookie: &str, name: &str, key: &str) -> Result<[Route; 2], Fault> {
     let setting = |secure: bool| -> Result<Route, Fault> {
         let value = set_cookie::of_share(cookie, name, secure);

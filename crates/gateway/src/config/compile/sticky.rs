@@ -30,7 +30,7 @@ pub(super) fn compile(
     Ok(())
 }
 
-/// Checks the name of a cookie. Errors: the name is not a token.
+/// Checks the name of a cookie. Fails if the name is not a token.
 pub(super) fn check_cookie(name: &str, key: String) -> Result<(), Fault> {
     if is_token(name.as_bytes()) {
         return Ok(());
@@ -38,7 +38,8 @@ pub(super) fn check_cookie(name: &str, key: String) -> Result<(), Fault> {
     Err(Fault::new(key, format!("invalid value `{name}`: expected the name of a cookie")))
 }
 
-/// The cookie with values for another list of servers of its service. Errors: the system has no source of randomness.
+/// Returns the cookie with values for another list of servers of its service. Fails if the system has no source of
+/// randomness.
 pub(super) fn for_servers(
     sticky: &Sticky,
     listeners: &[Listener],
@@ -57,7 +58,8 @@ fn values(secrets: &TicketSecrets, service: &str, servers: &[Server]) -> Vec<Vec
     servers.iter().map(value).collect()
 }
 
-/// The secrets for cookies: shared ones, or else those of this process. Errors: the system has no source of randomness.
+/// Returns the secrets for cookies: shared ones, or else those of this process. Fails if the system has no source of
+/// randomness.
 fn secrets(listeners: &[Listener], service: &str) -> Result<TicketSecrets, Fault> {
     shared(listeners).or_else(TicketSecrets::of_process).ok_or_else(|| {
         Fault::new(format!("service.{service}.sticky"), "the system has no source of randomness")

@@ -6,7 +6,7 @@ use crate::config::document::{self, Config};
 use crate::config::snapshot::Tcp;
 use weir_transport::Place;
 
-/// The service of a listener's connections. Errors: no service has this name, or its servers speak HTTP.
+/// Returns the service of a listener's connections. Fails if no service has this name, or its servers speak HTTP.
 pub(super) fn compile(
     config: &Config,
     services: &ServicePlaces<'_>,

@@ -5,7 +5,8 @@ use crate::config::finding::Findings;
 use crate::config::network::Network;
 use std::collections::HashSet;
 
-/// Adds the warnings that no other module adds.
+/// Adds warnings about certificates that no client gets, paths that look like regular expressions, and trusted networks
+/// that contain the whole internet.
 pub(super) fn warn(config: &Config, findings: &mut Findings) {
     if config.listeners.values().all(|listener| listener.tls.is_none()) {
         for index in 0..config.certificates.len() {

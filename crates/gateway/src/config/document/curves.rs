@@ -1,4 +1,4 @@
-//! The implementation of curve arithmetic in TLS.
+//! The key `tls.curves`: the implementation of curve arithmetic.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

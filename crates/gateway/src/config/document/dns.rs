@@ -1,4 +1,4 @@
-//! Resolution of server names.
+//! The table `[dns]`: the resolution of server names.
 
 pub use crate::resolve::Prefer;
 

@@ -22,8 +22,8 @@ pub struct Eject {
     pub on: EjectOn,
     /// Consecutive failures that eject a server; 0: no such limit. After its return, one failure ejects it again.
     pub failures: u32,
-    /// The share of failures within `window` that ejects a server, such as one that fails half of its requests and never five in
-    /// a row. Default: none.
+    /// The percentage of failures within `window` that ejects a server. It catches a server that fails half of its
+    /// requests, but never five in a row. Default: none.
     #[schemars(transform = value_schemas::within(Eject::PERCENT))]
     pub percent: Option<u32>,
     /// The period over which `percent` counts; it starts with a failure.
@@ -37,7 +37,7 @@ pub struct Eject {
     #[serde(deserialize_with = "duration", rename = "for")]
     #[schemars(schema_with = "value_schemas::time")]
     pub period: Duration,
-    /// After its return the server's share grows from a tenth to the whole over this time.
+    /// Time over which a returning server's share of the requests grows from a tenth to the whole.
     #[serde(deserialize_with = "duration")]
     #[schemars(schema_with = "value_schemas::time")]
     pub slow_return: Duration,
@@ -70,7 +70,7 @@ impl Default for Eject {
     }
 }
 
-/// A failure of a server.
+/// A kind of failure of a server; [`EjectOn`] selects those that count towards its ejection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
     /// The gateway could not connect.
@@ -100,7 +100,7 @@ impl EjectOn {
     /// The names of failures other than statuses.
     pub(super) const NAMES: [&str; 3] = ["connect", "timeout", "invalid"];
 
-    /// As in the configuration file.
+    /// The failures as an operator writes them in the configuration file.
     pub(super) fn written(&self) -> Vec<String> {
         self.to_string().split_whitespace().map(str::to_owned).collect()
     }

@@ -1,4 +1,4 @@
-//! Limits of messages, connections and memory.
+//! The table `[limits]`, and the limits that a listener or a service can set itself.
 
 use super::value_schemas;
 use super::values::size;

@@ -1,4 +1,4 @@
-//! Listeners, and TLS towards clients.
+//! The tables `[listener.NAME]` and `[[certificate]]`: addresses, admission, and TLS towards clients.
 
 use super::accept::RequestRule;
 use super::curves::Curves;
@@ -47,9 +47,9 @@ pub struct Listener {
     #[serde(default, deserialize_with = "texts")]
     #[schemars(schema_with = "value_schemas::one_or_many::<Network>")]
     pub proxy_protocol: Vec<Network>,
-    /// Networks of admitted clients, or `"unix"`. The gateway disconnects others before the handshake. With `proxy_protocol` the
-    /// address in the header counts. Behind `trusted_proxies` the peer is the proxy: use a route with `client` instead.
-    /// Default: all.
+    /// Networks of admitted clients, or `"unix"`. The gateway disconnects others before the handshake. With
+    /// `proxy_protocol` the address in the header counts. Behind `trusted_proxies` the peer is the proxy: use a route
+    /// with `client` instead. Default: all.
     #[serde(default, deserialize_with = "texts")]
     #[schemars(schema_with = "value_schemas::one_or_many::<Network>")]
     pub allow: Vec<Network>,
@@ -58,7 +58,7 @@ pub struct Listener {
     #[schemars(schema_with = "value_schemas::one_or_many::<Network>")]
     pub deny: Vec<Network>,
     /// The reaction to a client that closes its sending side (a FIN, or `close_notify` over TLS) while it waits for a
-    /// response. With both values, the gateway serves a request that further pipelined requests follow, and passes a
+    /// response. With either value, the gateway serves a request that further pipelined requests follow, and passes a
     /// half-close through tunnels. No effect on HTTP/2, where requests end with their streams: the end of the
     /// connection always aborts the requests in flight.
     #[serde(default)]
@@ -82,21 +82,21 @@ pub struct Listener {
     /// Limits of requests on this listener. A reload does not change them for open connections.
     #[serde(default)]
     pub limits: OwnLimits,
-    /// Redirects all requests to `https` with the same host and target, [before any route](tls.md#redirect-to-https). For
-    /// cleartext listeners. Default: none.
+    /// Redirects all requests to `https` with the same host and target, [before any route](tls.md#redirect-to-https).
+    /// For cleartext listeners. Default: none.
     #[serde(default, deserialize_with = "secured")]
     #[schemars(schema_with = "value_schemas::secured")]
     pub redirect: Option<Secured>,
-    /// TLS connections that the gateway forwards without decrypting them, by SNI. Without `tls`, the listener rejects other
-    /// connections. Default: none.
+    /// TLS connections that the gateway forwards without decrypting them, by SNI. Without `tls`, the listener rejects
+    /// other connections. Default: none.
     #[serde(default)]
     pub passthrough: Vec<Passthrough>,
-    /// Forwards all connections to a service [as bytes](tunnels.md#tcp), for protocols other than HTTP; with `tls`, decrypted.
-    /// Default: none.
+    /// Forwards all connections to a service [as bytes](tunnels.md#tcp), for protocols other than HTTP; with `tls`,
+    /// decrypted. Default: none.
     #[serde(default)]
     pub tcp: Option<Tcp>,
-    /// The [certificates](#certificate) of this listener, by name; the first is its default. For listeners with `tls`. Default: all
-    /// certificates.
+    /// The [certificates](#certificate) of this listener, by name; the first is its default. For listeners with `tls`.
+    /// Default: all certificates.
     #[serde(default, deserialize_with = "some_texts")]
     #[schemars(schema_with = "value_schemas::one_or_many::<String>")]
     pub certificates: Option<Vec<String>>,
@@ -126,8 +126,8 @@ pub enum ProxyField {
 pub struct Secured {
     /// The scheme.
     pub to: SecureScheme,
-    /// The port in the redirect. Set it if clients reach TLS on another port than the gateway's, as behind a container's port
-    /// mapping. Default: 443, or else the only port of the listeners with TLS.
+    /// The port in the redirect. Set it if clients reach TLS on another port than the gateway's, as behind a
+    /// container's port mapping. Default: 443, or else the only port of the listeners with TLS.
     #[serde(default)]
     pub port: Option<NonZeroU16>,
     /// The status. Clients repeat the request unchanged after 308 and 307, and turn POST into GET after 301 and 302.
@@ -144,7 +144,7 @@ pub enum SecureScheme {
     Https,
 }
 
-/// The treatment of a request whose client closes its sending side before the response: most of them have given up.
+/// The treatment of a request whose client closes its sending side before the response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HalfClose {
@@ -197,8 +197,8 @@ pub struct Passthrough {
     #[serde(deserialize_with = "texts")]
     #[schemars(schema_with = "value_schemas::one_or_many::<String>")]
     pub name: Vec<String>,
-    /// The name of the service whose servers terminate TLS. Their URLs are `http` or `tcp`, since the gateway adds no TLS of its
-    /// own.
+    /// The name of the service whose servers terminate TLS. Their URLs are `http` or `tcp`, since the gateway adds no
+    /// TLS of its own.
     pub service: String,
 }
 
@@ -210,14 +210,15 @@ pub struct ListenerTls {
     #[serde(deserialize_with = "texts")]
     #[schemars(schema_with = "value_schemas::versions", extend("default" = Version::ALL.map(Version::name)))]
     pub versions: Vec<Version>,
-    /// Accepted suites, most preferred first: by default AES-128, the cheapest, then AES-256, then ChaCha20. Default: all.
+    /// Accepted suites, most preferred first: by default AES-128, the cheapest, then AES-256, then ChaCha20. Default:
+    /// all.
     #[serde(deserialize_with = "texts")]
     #[schemars(schema_with = "value_schemas::suites")]
     pub suites: Vec<Suite>,
     /// The side whose preference of suites decides.
     pub suite_order: SuiteOrder,
-    /// Accepted groups, most preferred first. `x25519mlkem768` is [post-quantum](tls.md#post-quantum-key-exchange), for TLS 1.3
-    /// alone.
+    /// Accepted groups, most preferred first. `x25519mlkem768` is [post-quantum](tls.md#post-quantum-key-exchange), for
+    /// TLS 1.3 alone.
     #[serde(deserialize_with = "texts")]
     #[schemars(schema_with = "value_schemas::groups", extend("default" = Group::DEFAULT.map(Group::name)))]
     pub groups: Vec<Group>,
@@ -272,8 +273,8 @@ pub struct ListenerTls {
         extend("default" = RECORD_SIZE.end())
     )]
     pub record_size: Option<u64>,
-    /// Appends the secrets of all sessions to this file, which allows decrypting the traffic; for debugging, with a warning.
-    /// Default: none.
+    /// Appends the secrets of all sessions to this file, which allows decrypting the traffic; for debugging, with a
+    /// warning. Default: none.
     #[schemars(schema_with = "value_schemas::path")]
     pub key_log: Option<PathBuf>,
 }
@@ -285,8 +286,8 @@ pub enum SuiteOrder {
     /// The gateway's.
     #[default]
     Server,
-    /// The client's, which saves CPU on clients without AES instructions, such as small devices. Some scanners report it as a
-    /// weakness; it is none, since all suites are strong.
+    /// The client's, which saves CPU on clients without AES instructions, such as small devices. Some scanners report
+    /// it as a weakness; it is none, since all suites are strong.
     Client,
 }
 
@@ -367,7 +368,7 @@ impl Listener {
     }
 }
 
-/// `"https"`, or a table.
+/// Parses `"https"`, or a table.
 fn secured<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Secured>, D::Error> {
     let message = |error: &toml::de::Error| D::Error::custom(weir_toml::message_of(error));
     match toml::Value::deserialize(deserializer)? {

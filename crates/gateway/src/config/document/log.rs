@@ -1,4 +1,4 @@
-//! Logs, and the admin and metrics addresses.
+//! The tables `[log]`, `[admin]` and `[metrics]`.
 
 use super::listener::{Bind, Mode};
 use super::value_schemas;
@@ -14,7 +14,8 @@ pub struct Log {
     /// The file, opened for appending, or `"-"` for stdout. A FIFO needs its reader at startup. Default: none.
     #[schemars(schema_with = "value_schemas::path")]
     pub access: Option<PathBuf>,
-    /// `"json"`, or a string with [variables](monitoring.md#access-log), such as `"{client} {method} {target} {status}"`.
+    /// `"json"`, or a string with [variables](monitoring.md#access-log), such as `"{client} {method} {target}
+    /// {status}"`.
     #[schemars(extend("default" = Log::JSON))]
     pub format: Option<String>,
     /// The treatment of lines when 8 MiB wait for the disk.
@@ -45,8 +46,8 @@ pub struct Admin {
     #[serde(deserialize_with = "text")]
     #[schemars(extend("default" = Mode::default().to_string()))]
     pub mode: Option<Mode>,
-    /// Further host names that requests may use, besides `localhost` and addresses, such as `["weir.internal"]`. Default: the
-    /// name in `bind`.
+    /// Further host names that requests may use, besides `localhost` and addresses, such as `["weir.internal"]`.
+    /// Default: the name in `bind`.
     #[serde(deserialize_with = "texts")]
     #[schemars(schema_with = "value_schemas::one_or_many::<String>")]
     pub hosts: Vec<String>,

@@ -17,9 +17,9 @@ pub struct MinRate {
     #[schemars(schema_with = "value_schemas::bytes", transform = value_schemas::within(MinRate::RATE))]
     pub request: u64,
     /// Bytes per second of a response; 0: no minimum. Over HTTP/1.1 they are the bytes that the kernel accepts from the
-    /// gateway, with head and TLS; on an HTTP/2 stream, the body's bytes that its connection accepts. The default is that
-    /// of IIS and .NET's server. It is lower than `request`: a slow reader usually occupies only a buffer, a slow sender
-    /// often a thread.
+    /// gateway, with head and TLS; on an HTTP/2 stream, the body's bytes that its connection accepts. The default is
+    /// that of IIS and .NET's server. It is lower than `request`: a slow reader usually occupies only a buffer, a slow
+    /// sender often a thread.
     #[serde(deserialize_with = "size")]
     #[schemars(schema_with = "value_schemas::bytes", transform = value_schemas::within(MinRate::RATE))]
     pub answer: u64,
@@ -37,8 +37,8 @@ pub struct MinRate {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RouteMinRate {
-    /// Bytes per second of a request body; 0: no minimum, as for deliberately slow uploads from a chat or a sensor. Default:
-    /// `request` of `[min_rate]`.
+    /// Bytes per second of a request body; 0: no minimum, as for deliberately slow uploads from a chat or a sensor.
+    /// Default: `request` of `[min_rate]`.
     #[serde(deserialize_with = "size")]
     #[schemars(schema_with = "value_schemas::bytes", transform = value_schemas::within(MinRate::RATE))]
     pub request: Option<u64>,

@@ -84,9 +84,9 @@ pub struct Config {
     pub client_fields: Vec<ClientField>,
     /// The gateway's entry in `Via`.
     pub via: Via,
-    /// Bodies for the gateway's own error responses: files of at most 64 KiB by status or class, such as
-    /// `{ 404 = "/etc/weir/404.html", 5xx = "/etc/weir/sorry.html" }`. A status has precedence over its class; `.html`,
-    /// `.json` and `.xml` set the content type. The servers' own error responses pass unchanged. Default: a line of text.
+    /// Bodies for the gateway's own error responses: files of at most 64 KiB by status or class, such as `{ 404 =
+    /// "/etc/weir/404.html", 5xx = "/etc/weir/sorry.html" }`. A status has precedence over its class; `.html`, `.json`
+    /// and `.xml` set the content type. The servers' own error responses pass unchanged. Default: a line of text.
     #[schemars(schema_with = "value_schemas::paths_by_name")]
     pub error_pages: BTreeMap<String, PathBuf>,
     /// Request IDs and trace contexts.
@@ -135,9 +135,10 @@ pub enum ClientField {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Via {
-    /// The gateway's name in the `Via` of requests, such as `"weir"`: `Via: 1.1 weir` (RFC 9110 section 7.6.3 requires it).
-    /// nginx servers without `gzip_proxied any` do not compress responses to requests with `Via`, and some clients try to
-    /// bypass a proxy that announces itself. A route that sets or removes `Via` overrides this key. Default: none.
+    /// The gateway's name in the `Via` of requests, such as `"weir"`: `Via: 1.1 weir` (RFC 9110 section 7.6.3 requires
+    /// it). nginx servers without `gzip_proxied any` do not compress responses to requests with `Via`, and some clients
+    /// try to bypass a proxy that announces itself. A route that sets or removes `Via` overrides this key. Default:
+    /// none.
     pub requests: Option<String>,
     /// The gateway's name in the `Via` of responses. Default: none.
     pub responses: Option<String>,

@@ -22,13 +22,14 @@ pub struct Route {
     /// A unique name for [metrics](monitoring.md#metrics-by-service-and-route): 1 to 64 letters, digits, `-` or `_`.
     /// Default: none.
     pub name: Option<String>,
-    /// Names without port: `"example.org"`, or `"*.example.org"` for all names below it; or addresses, IPv6 in brackets:
-    /// `"[2001:db8::1]"`. Case, a final dot and the notation of an address make no difference. Default: any.
+    /// Names without port: `"example.org"`, or `"*.example.org"` for all names below it; or addresses, IPv6 in
+    /// brackets: `"[2001:db8::1]"`. Case, a final dot and the notation of an address make no difference. Default: any.
     #[serde(deserialize_with = "texts")]
     #[schemars(schema_with = "value_schemas::one_or_many::<String>")]
     pub host: Vec<String>,
-    /// `"/a"` matches this path alone; `"/a/*"` also everything below it, by segment: not `/ab`; `"/a*"` every path with this
-    /// prefix: `/a`, `/a/b`, `/ab`; `"/a/{id}/b"` any one segment in the middle. No regular expressions. Default: any.
+    /// `"/a"` matches this path alone; `"/a/*"` also everything below it, by segment: not `/ab`; `"/a*"` every path
+    /// with this prefix: `/a`, `/a/b`, `/ab`; `"/a/{id}/b"` any one segment in the middle. No regular expressions.
+    /// Default: any.
     #[serde(deserialize_with = "texts")]
     #[schemars(schema_with = "value_schemas::one_or_many::<PathPattern>")]
     pub path: Vec<PathPattern>,
@@ -50,14 +51,16 @@ pub struct Route {
     #[schemars(schema_with = "value_schemas::one_or_many::<String>")]
     pub listener: Vec<String>,
 
-    /// Forwards the request to this service, or divides the requests among [several](routes.md#several-services). Default: none.
+    /// Forwards the request to this service, or divides the requests among [several](routes.md#several-services).
+    /// Default: none.
     pub service: Option<Target>,
     /// Responds with a redirect.
     pub redirect: Option<Redirect>,
     /// Responds with a fixed response.
     pub respond: Option<Respond>,
 
-    /// With several services: the name of a [cookie](routes.md#several-services) that keeps a client on its service. Default: none.
+    /// With several services: the name of a [cookie](routes.md#several-services) that keeps a client on its service.
+    /// Default: none.
     pub sticky: Option<String>,
     /// Removes this prefix from the path. Default: none.
     pub strip_prefix: Option<String>,
@@ -93,7 +96,8 @@ pub struct Route {
     #[serde(deserialize_with = "size")]
     #[schemars(schema_with = "value_schemas::bytes")]
     pub max_body: Option<u64>,
-    /// The gateway [receives the body](limits.md#buffers), or this much of it, before it chooses a server. Default: none.
+    /// The gateway [receives the body](limits.md#buffers), or this much of it, before it chooses a server. Default:
+    /// none.
     #[serde(deserialize_with = "size")]
     #[schemars(schema_with = "value_schemas::bytes", transform = value_schemas::within(Route::BUFFER))]
     pub request_buffer: Option<u64>,
@@ -108,7 +112,8 @@ pub struct Route {
     pub response_buffer: Option<u64>,
     /// Timeouts that differ from the [general ones](configuration.md#timeouts).
     pub timeouts: RouteTimeouts,
-    /// Minimum speed of clients that [send and receive bodies](limits.md#slow-bodies), where it differs from the general one.
+    /// Minimum speed of clients that [send and receive bodies](limits.md#slow-bodies), where it differs from the
+    /// general one.
     pub min_rate: RouteMinRate,
 }
 
@@ -150,7 +155,8 @@ pub(crate) struct RouteDefaults {
     #[serde(deserialize_with = "size")]
     #[schemars(schema_with = "value_schemas::bytes")]
     max_body: Option<u64>,
-    /// The gateway [receives the body](limits.md#buffers), or this much of it, before it chooses a server. Default: none.
+    /// The gateway [receives the body](limits.md#buffers), or this much of it, before it chooses a server. Default:
+    /// none.
     #[serde(deserialize_with = "size")]
     #[schemars(schema_with = "value_schemas::bytes", transform = value_schemas::within(Route::BUFFER))]
     request_buffer: Option<u64>,
@@ -165,7 +171,8 @@ pub(crate) struct RouteDefaults {
     response_buffer: Option<u64>,
     /// Timeouts that differ from the [general ones](configuration.md#timeouts).
     timeouts: RouteTimeouts,
-    /// Minimum speed of clients that [send and receive bodies](limits.md#slow-bodies), where it differs from the general one.
+    /// Minimum speed of clients that [send and receive bodies](limits.md#slow-bodies), where it differs from the
+    /// general one.
     min_rate: RouteMinRate,
 }
 
@@ -267,11 +274,11 @@ fn second() -> Duration {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Redirect {
-    /// The `Location`, with [variables](configuration.md#variables): a URI with its host, such as `https://{host}{target}`, or a
-    /// path, such as `{path}/`. A path stays on its host: the gateway reduces slashes and backslashes at its start to one slash,
-    /// since browsers read `//` or `/\` as the start of another host. The host part may contain only `{host}` and `{authority}`; a
-    /// request that names no host (HTTP/1.0) then gets 400 `missing_host`. Characters that a URI cannot contain are
-    /// percent-encoded.
+    /// The `Location`, with [variables](configuration.md#variables): a URI with its host, such as
+    /// `https://{host}{target}`, or a path, such as `{path}/`. A path stays on its host: the gateway reduces slashes
+    /// and backslashes at its start to one slash, since browsers read `//` or `/\` as the start of another host. The
+    /// host part may contain only `{host}` and `{authority}`; a request that names no host (HTTP/1.0) then gets 400
+    /// `missing_host`. Characters that a URI cannot contain are percent-encoded.
     pub to: String,
     /// The status. Clients repeat the request unchanged after 308 and 307, and turn POST into GET after 301 and 302.
     #[schemars(extend("enum" = Redirect::STATUSES, "default" = Redirect::STATUS))]

@@ -1,4 +1,4 @@
-//! Services, and TLS towards their servers.
+//! The table `[service.NAME]`: servers, load balancing, health checks, and TLS towards the servers.
 
 use super::accept::AnswerRule;
 use super::curves::Curves;
@@ -31,8 +31,8 @@ pub struct Service {
     /// The load-balancing algorithm, which each worker applies to its own requests.
     #[serde(default)]
     pub balance: Balance,
-    /// With `balance = "hash"`: requests with the same address, field or cookie go to the same server. A request without that
-    /// field or cookie uses the address.
+    /// With `balance = "hash"`: requests with the same address, field or cookie go to the same server. A request
+    /// without that field or cookie uses the address.
     #[serde(default, deserialize_with = "text")]
     #[schemars(extend("default" = HashOn::default().to_string()))]
     pub hash: Option<HashOn>,
@@ -43,8 +43,8 @@ pub struct Service {
     /// Stops requests to a failing server for a while. Each worker counts failures separately.
     #[serde(default)]
     pub eject: Eject,
-    /// Probes servers periodically. A server that is down gets no requests; when all are down, the response is `503 no_server`.
-    /// Without the table there are no probes.
+    /// Probes servers periodically. A server that is down gets no requests; when all are down, the response is `503
+    /// no_server`. Without the table there are no probes.
     #[serde(default)]
     pub health: Option<Health>,
     /// Maximum connections to each server, including idle ones, across all workers (`maxSockets` in HTTP client
@@ -58,17 +58,17 @@ pub struct Service {
     #[serde(default)]
     #[schemars(extend("default" = Service::MAX_WAITING))]
     pub max_waiting: Option<usize>,
-    /// Retries per hundred requests in each worker; a burst of a hundred is allowed, as when a server closes all its idle
-    /// connections.
+    /// Retries per hundred requests in each worker; a burst of a hundred is allowed, as when a server closes all its
+    /// idle connections.
     #[serde(default = "retry_percent")]
     #[schemars(transform = value_schemas::within(Service::RETRY_PERCENT))]
     pub retry_percent: u32,
-    /// Begins each connection with a PROXY protocol header about the client, before TLS. Such a connection serves one client
-    /// only, so there is no pool. Default: none.
+    /// Begins each connection with a PROXY protocol header about the client, before TLS. Such a connection serves one
+    /// client only, so there is no pool. Default: none.
     #[serde(default)]
     pub proxy_protocol: Option<ProxyProtocol>,
-    /// Speaks [HTTP/2](http.md#http2-to-servers) to the servers, with many requests on one connection: with `https` by ALPN, else by
-    /// prior knowledge. Not with `proxy_protocol`.
+    /// Speaks [HTTP/2](http.md#http2-to-servers) to the servers, with many requests on one connection: with `https` by
+    /// ALPN, else by prior knowledge. Not with `proxy_protocol`.
     #[serde(default)]
     pub http2: bool,
     /// [Repairs of responses](http.md#repairs-of-responses), not with `http2`. Default: none.

@@ -1,4 +1,4 @@
-//! Timeouts.
+//! The table `[timeouts]`, and the timeouts that a route can override.
 
 use super::value_schemas;
 use super::values::duration;
@@ -85,12 +85,13 @@ pub struct Timeouts {
     #[schemars(schema_with = "value_schemas::time")]
     pub drain: Duration,
     /// From an [upgrade](upgrade.md) to the old process's exit; SIGTERM shortens it to `timeouts.drain`. Also from a
-    /// [reload](reload.md#late-requests) that removes, renames or restricts a listener to the end of its last connections.
+    /// [reload](reload.md#late-requests) that removes, renames or restricts a listener to the end of its last
+    /// connections.
     #[serde(deserialize_with = "duration")]
     #[schemars(schema_with = "value_schemas::time")]
     pub upgrade_drain: Duration,
-    /// From the start of an upgrade's new process until it serves, for all steps together; then the old process continues. Name
-    /// resolution may take half of it.
+    /// From the start of an upgrade's new process until it serves, for all steps together; then the old process
+    /// continues. Name resolution may take half of it.
     #[serde(deserialize_with = "duration")]
     #[schemars(schema_with = "value_schemas::time")]
     pub upgrade: Duration,

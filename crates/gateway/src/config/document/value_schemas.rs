@@ -18,12 +18,13 @@ use std::time::Duration;
 use weir_http1::Rule;
 use weir_tls::{Group, Suite, Version};
 
-/// A string that matches `pattern` as a whole: without anchors, any value that contains a match would be valid.
+/// The schema of a string that matches `pattern` as a whole: without anchors, any value that contains a match would be
+/// valid.
 fn string(title: &str, pattern: &str) -> Schema {
     json_schema!({ "type": "string", "title": title, "pattern": format!("^({pattern})$") })
 }
 
-/// One of these strings.
+/// The schema of a string that is one of these names.
 fn one_of<'a>(names: impl IntoIterator<Item = &'a str>) -> Schema {
     json_schema!({ "type": "string", "enum": names.into_iter().collect::<Vec<_>>() })
 }
@@ -32,7 +33,7 @@ fn listed(item: &Schema) -> Schema {
     json_schema!({ "anyOf": [item, { "type": "array", "items": item }] })
 }
 
-/// A list; one value alone needs no brackets.
+/// The schema of a list; a single value needs no brackets.
 pub(super) fn one_or_many<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     listed(&T::json_schema(generator))
 }
@@ -145,7 +146,7 @@ pub(super) fn otherwise(default: String) -> impl FnMut(&mut Schema) {
     }
 }
 
-/// Values with a text form.
+/// Implements `JsonSchema` for types whose values are strings of a certain form.
 macro_rules! strings {
     ($($type:ty: $title:literal, $pattern:expr;)*) => {$(
         impl JsonSchema for $type {
@@ -171,7 +172,7 @@ strings! {
     ErrorStatuses: "status, such as `\"503\"`, `\"502-504\"` or `\"5xx\"`", "[45]xx|[45][0-9]{2}(-[45][0-9]{2})?";
 }
 
-/// Rules by their names.
+/// Implements `JsonSchema` for types whose values are names of rules.
 macro_rules! rules {
     ($($type:ty: $rules:expr;)*) => {$(
         impl JsonSchema for $type {

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// An optional value in text form.
+/// Parses an optional value in text form.
 pub(super) fn text<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -14,7 +14,7 @@ where
     String::deserialize(deserializer)?.parse().map(Some).map_err(D::Error::custom)
 }
 
-/// A list of values in text form; a single value needs no brackets.
+/// Parses a list of values in text form; a single value needs no brackets.
 pub(super) fn texts<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -33,7 +33,7 @@ where
     texts(deserializer).map(Some)
 }
 
-/// `250ms`, `10s`, `5min`, `12h` or `7d`; greater than 0.
+/// Parses a duration greater than 0, such as `250ms`, `10s`, `5min`, `12h` or `7d`.
 pub(super) fn duration<'de, D, R>(deserializer: D) -> Result<R, D::Error>
 where
     D: Deserializer<'de>,
@@ -67,7 +67,7 @@ fn with_unit(text: &str) -> Option<String> {
     parse_duration(&meant).map(|_| meant)
 }
 
-/// A number of bytes, or `16KiB`, `1MiB`, `2GiB`.
+/// Parses a size: a number of bytes, or a text such as `16KiB`, `1MiB` or `2GiB`.
 pub(super) fn size<'de, D, R>(deserializer: D) -> Result<R, D::Error>
 where
     D: Deserializer<'de>,
@@ -111,12 +111,12 @@ pub(super) const UNITS_OF_TIME: [(&str, u64); 5] =
 pub(super) const UNITS_OF_SIZE: [(&str, u64); 6] =
     [("B", 1), ("", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40)];
 
-/// A duration of whole milliseconds as a user writes it: in the largest unit that leaves no fraction.
+/// Formats a duration of whole milliseconds as a user writes it: in the largest unit that leaves no fraction.
 pub(crate) fn duration_text(duration: Duration) -> String {
     in_largest(duration.as_millis() as u64, &UNITS_OF_TIME)
 }
 
-/// A size as a user writes it; bytes have no unit.
+/// Formats a size as a user writes it, in the largest unit that leaves no fraction. A number of bytes has no unit.
 pub(crate) fn size_text(bytes: u64) -> String {
     in_largest(bytes, &UNITS_OF_SIZE)
 }

@@ -1,4 +1,4 @@
-//! A description of the effective configuration, for people.
+//! `weir check --explain`: a description of the effective configuration, for people.
 
 mod routes;
 mod services;

@@ -1,4 +1,4 @@
-//! The description of routes.
+//! The part of `weir check --explain` about routes.
 
 use crate::config::document::{
     AmbiguousPaths, Edits, Mirror, Rate, RateBy, Retry, Route as Written, RouteMinRate, RouteTimeouts,

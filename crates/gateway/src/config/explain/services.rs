@@ -1,4 +1,4 @@
-//! The description of services.
+//! The part of `weir check --explain` about services.
 
 use super::of_heads;
 use crate::config::document::{Eject, EjectOn, HashOn, Health, Pool, Service as Written};

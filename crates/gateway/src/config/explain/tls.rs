@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use std::fmt::{self, Write};
 use weir_tls::{Group, KeyName, Offer, Presented, ServerSettings, Suite, Version};
 
-/// Writes the settings of all listeners and services with TLS. `own` returns the key type of a service's certificate, by
-/// service name.
+/// Writes the settings of all listeners and services with TLS. `own` returns the key type of a service's certificate,
+/// by service name.
 pub(super) fn write(
     out: &mut String,
     checked: &Checked,
@@ -159,7 +159,7 @@ fn in_words(curves: Curves) -> String {
     format!("{name}: {saved} ({MEASURED_ON}); outsiders have not reviewed this code")
 }
 
-/// Medians of 20 alternations with AWS-LC (docs/gateway/tls.md).
+/// Medians of 20 runs that alternated with AWS-LC (docs/gateway/tls.md).
 const EXCHANGE: &str = "an X25519 key exchange takes 0.66 of AWS-LC's CPU time";
 const SIGNATURE: &str = "an ECDSA P-256 signature 0.42";
 const MEASURED_ON: &str = "measured on AMD EPYC, Zen 5";
@@ -172,8 +172,8 @@ fn client_certificates(tls: &ListenerTls) -> &'static str {
     }
 }
 
-/// A hint about a certificate with an expensive key, unless all its names are in `cheap`, the names of certificates
-/// with a cheap key.
+/// A hint about a certificate whose key is expensive to sign with. No hint is needed if all its names are in `cheap`,
+/// the names of certificates with a cheap key.
 fn certificate_hint(certificate: &Presented, cheap: &HashSet<&str>) -> Option<String> {
     let hint = expensive_key(certificate.key)?;
     let origin = &certificate.origin;

@@ -10,7 +10,7 @@ pub(super) fn substitute(
     variables: Variables<'_>,
     fault: &mut dyn FnMut(usize, String, String),
 ) {
-    // Only values change: the order of the map does not.
+    // Only values change, so the map keeps its order.
     for (key, value) in table.iter_mut() {
         in_value(value.get_mut(), key.get_ref(), key.span().start, variables, fault);
     }
@@ -44,7 +44,7 @@ fn in_value(
     }
 }
 
-/// Replaces the variables of a text; `$${` becomes `${`. Errors: a variable is invalid, or not set.
+/// Replaces the variables of a text; `$${` becomes `${`. Fails if a variable is invalid, or not set.
 fn expanded(text: &str, variables: Variables<'_>) -> Result<String, String> {
     let mut expanded = String::new();
     let mut rest = text;

@@ -58,8 +58,8 @@ pub(super) fn of(texts: &Texts, variables: Variables<'_>, findings: &mut Finding
     files
 }
 
-/// The files that match a pattern; a pattern without `*` and `?` is the path of one file. Errors: the pattern is
-/// invalid, or a directory cannot be read.
+/// Returns the files that match a pattern; a pattern without `*` and `?` is the path of one file. Fails if the pattern
+/// is invalid, or a directory cannot be read.
 fn matching(pattern: &Path) -> Result<Vec<PathBuf>, String> {
     let is_pattern = |text: &str| text.contains(['*', '?']);
     let text = pattern.to_string_lossy();

@@ -121,7 +121,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Moves all spans by an offset.
+/// Moves all spans of an included file by its offset in the joined text.
 fn shifted(table: DeTable<'_>, by: usize) -> DeTable<'_> {
     let entry = |(key, value): (Spanned<_>, Spanned<_>)| {
         let span = further(&key.span(), by);

@@ -65,7 +65,7 @@ impl Texts {
         self.0.iter().map(|text| (text.path.as_path(), text.text.as_str()))
     }
 
-    /// The configuration file.
+    /// The path of the configuration file itself; `None` if it could not be read.
     pub(crate) fn path(&self) -> Option<&Path> {
         self.0.first().map(|text| text.path.as_path())
     }

@@ -41,7 +41,7 @@ pub(crate) fn config(document: &Document<'_>, findings: &mut Findings) -> Option
     Some((config, doubts))
 }
 
-/// The maximum number of wrong keys to report, since each takes another pass.
+/// The maximum number of wrong keys to report, since each one takes another pass over the document.
 const MOST: usize = 50;
 
 /// Converts a table to settings. Each pass consumes a copy, without the keys that earlier passes found wrong.

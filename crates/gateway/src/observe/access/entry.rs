@@ -20,7 +20,7 @@ pub(crate) struct Entry {
     pub request_id: Box<str>,
 }
 
-/// All facts for a line.
+/// All facts from which a line of the access log is written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line<'a> {
     pub entry: &'a Entry,
@@ -48,7 +48,7 @@ pub(crate) struct Line<'a> {
     pub now: Instant,
 }
 
-/// Milliseconds with three decimals.
+/// A duration for the log, in milliseconds with three decimals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Millis(u64);
 
@@ -108,7 +108,7 @@ impl Entry {
         Self { at: SystemTime::now(), text: text.into_boxed_str(), ends, request_id: Box::default() }
     }
 
-    /// Method and target, truncated for a line on stderr.
+    /// Returns method and target, truncated for a line on stderr.
     pub(crate) fn line(&self) -> String {
         [self.method(), self.target()].join(" ").trim_end().chars().take(REQUEST_IN_LINE).collect()
     }
@@ -140,7 +140,7 @@ impl Entry {
     }
 }
 
-/// The maximum length in characters, as for an exchange.
+/// The maximum number of characters of method and target on stderr, the same as for complete requests.
 const REQUEST_IN_LINE: usize = 47;
 
 /// The maximum number of bytes of a fragment that the logs use.
@@ -148,26 +148,26 @@ pub(crate) const HEAD_IN_LOG: usize = 4096;
 
 /// The durations of a request's steps; `None` for a step that did not happen.
 impl Line<'_> {
-    /// Connecting to the server; 0 on a reused connection.
+    /// The time to connect to the server; 0 on a reused connection.
     pub(super) fn connect(&self) -> Option<Millis> {
         let times = self.times.as_ref()?;
         Some(Millis::between(times.attempt, times.reached.or(times.connected)?))
     }
 
-    /// The TLS handshake with the server.
+    /// The time for the TLS handshake with the server.
     pub(super) fn handshake_with_server(&self) -> Option<Millis> {
         let times = self.times.as_ref()?;
         Some(Millis::between(times.reached?, times.connected?))
     }
 
-    /// From the request's last byte to the response's first.
+    /// The time from the request's last byte to the response's first.
     pub(super) fn wait(&self) -> Option<Millis> {
         let times = self.times.as_ref()?;
         let first = times.first_byte?;
         Some(Millis::between(times.sent.unwrap_or(times.attempt).min(first), first))
     }
 
-    /// From the response's first byte to its last.
+    /// The time from the response's first byte to its last.
     pub(super) fn transfer(&self) -> Option<Millis> {
         let times = self.times.as_ref()?;
         Some(Millis::between(times.first_byte?, times.last_byte.unwrap_or(self.now)))

@@ -1,11 +1,11 @@
-//! The values of a line's fields.
+//! Computes the values of the access log's fields.
 
 use super::entry::{Line, Millis};
 use crate::log_fields::log_fields;
 use std::net::IpAddr;
 use std::time::SystemTime;
 
-/// The value of a field.
+/// The value of a field in an access log line.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Value<'a> {
     Time(SystemTime),
@@ -17,7 +17,7 @@ pub(super) enum Value<'a> {
     Absent(&'static str),
 }
 
-/// A field of a line.
+/// A field of an access log line.
 pub(super) struct Field {
     /// The name as a further key of a JSON object.
     pub key: &'static str,

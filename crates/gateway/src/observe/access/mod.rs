@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::TrySendError;
 use std::time::{Duration, Instant};
 
-/// One worker's access log.
+/// One worker's part of the access log: the format, and a buffer of lines.
 #[derive(Debug)]
 pub(crate) struct Access {
     format: LogFormat,
@@ -53,7 +53,7 @@ impl Access {
         self.when_full = log.when_full;
     }
 
-    /// Adds a line.
+    /// Formats a line into the buffer.
     pub(crate) fn record(&mut self, line: &Line<'_>, now: Instant) {
         match &self.format {
             LogFormat::Json => json::write(line, &mut self.clock, &mut self.buffer),

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// The workers' side of the access log.
 #[derive(Clone, Debug)]
 pub(crate) struct Buffers {
-    /// Buffers of whole lines.
+    /// The queue of buffers, each of whole lines.
     pub queue: SyncSender<Vec<u8>>,
     /// The number of lost lines.
     pub lost: Arc<AtomicU64>,
@@ -35,7 +35,7 @@ const LAST_LINES: Duration = Duration::from_secs(5);
 /// The interval at which to check for a rotated log: rotation renames the file.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Opens the file for appending and starts the thread. `-` is stdout. Errors: the file cannot be opened.
+/// Opens the file for appending and starts the thread. `-` is stdout. Fails if the file cannot be opened.
 pub(crate) fn start(path: &Path, journal: Journal) -> io::Result<(Buffers, Writer)> {
     let mut log = LogFile::open(path.to_owned())?;
     let (sender, queue) = sync_channel::<Vec<u8>>(QUEUE);
@@ -91,7 +91,7 @@ impl LogFile {
         }
     }
 
-    /// Reopens the log if its path names another file, or no file.
+    /// Reopens the log if its path names another file or no file, since rotation has renamed the open file.
     fn look(&mut self) {
         let Some(file) = &self.file else { return };
         if self.looked.elapsed() < LOOK {
@@ -109,7 +109,7 @@ impl LogFile {
     }
 }
 
-/// The result of a write.
+/// The number of lines that a write lost, and the cause.
 struct Outcome {
     lost: u64,
     /// The error that lost these lines.
@@ -162,8 +162,8 @@ fn report(path: &Path, before: Option<&io::Error>, now: Option<&io::Error>, jour
     }
 }
 
-/// Opens a file, a FIFO or a device for appending. Errors: it is not writable, or a FIFO that no process reads: opening
-/// does not wait for a reader.
+/// Opens a file, a FIFO or a device for appending. Fails if it is not writable, or if it is a FIFO that no process
+/// reads: opening does not wait for a reader.
 fn append(path: &Path) -> io::Result<File> {
     let nonblocking = OFlags::NONBLOCK.bits() as i32;
     let file = OpenOptions::new().append(true).create(true).custom_flags(nonblocking).open(path);

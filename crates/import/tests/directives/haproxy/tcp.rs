@@ -1,4 +1,4 @@
-//! HAProxy's `mode tcp`: connections of other protocols.
+//! HAProxy's `mode tcp`, translated to listeners with `tcp` or `passthrough`.
 
 use crate::{assert_all, translated};
 use weir_import::Kind;
@@ -52,7 +52,7 @@ fn listeners_of_bytes() {
             &["proxy_protocol = \"10.0.0.0/8\"\ntcp"],
             &[],
         ),
-        // The port of a listener is known.
+        // Each listener has one port, which decides a condition on the port.
         (
             "bind :1; bind :2; use_backend b if { dst_port 2 }; default_backend a",
             &[
@@ -103,7 +103,7 @@ fn servers_of_bytes() {
             &["health.every = \"2s\"", "!health.path"],
             &["5: option httpchk GET /h"],
         ),
-        // One setting is for all servers, so a server with another one is left out.
+        // All servers of a service share its TLS settings, so a server with other settings is left out.
         (
             "server s a:1 ssl verify required ca-file /ca.pem; server t b:1 ssl verify none",
             &["servers = \"tls://a:1\"", "!insecure"],
@@ -151,7 +151,7 @@ fn clients_of_bytes() {
             &["deny = [\"10.0.0.1\", \"10.0.0.2\"]"],
             &[],
         ),
-        // An accepted connection is still subject to rules of a later stage.
+        // An accepted connection must still pass the rules of later stages.
         (
             "bind :1; tcp-request connection accept if { src 10.0.0.1 }; tcp-request content reject if { src 10.0.0.0/8 }; default_backend a",
             &["deny = \"10.0.0.0/8\"", "!narrowed"],
@@ -174,7 +174,7 @@ fn clients_of_bytes() {
             &[],
         ),
     ]);
-    // The rules of a backend are for its listener.
+    // A backend's rules apply to the listener that uses the backend.
     let with_rule = |frontend: &str| {
         tcp(frontend)
             .replace("\nbackend b\n", "\nbackend b\n tcp-request content reject if { src 10.0.0.9 }\n")
@@ -266,7 +266,7 @@ fn names_of_tls_in_bytes() {
             &["allow = \"10.0.0.0/8\"\npassthrough"],
             &[],
         ),
-        // Regression test: in HAProxy the first rule wins, in Weir the most specific name.
+        // Regression test: HAProxy applies the first rule, Weir the most specific name.
         (
             "bind :443; use_backend a if { req.ssl_sni -m end .test }; use_backend b if { req.ssl_sni b.test }",
             &["passthrough = [\n    { name = \"*.test\", service = \"a\" },\n]", "!b.test\","],
@@ -301,7 +301,7 @@ fn names_of_tls_in_bytes() {
     assert_eq!(losses.len(), 2, "{losses:?}");
 }
 
-/// Beside HTTP, sections of bytes change neither its routes nor its timeouts.
+/// Sections in `mode tcp` change neither the routes nor the timeouts of HTTP.
 #[test]
 fn bytes_beside_http() {
     let text = "defaults\n mode http\n timeout client 9s\nlisten w\n bind :80\n server s 127.0.0.1:1\nlisten t\n mode tcp\n \

@@ -1,4 +1,4 @@
-//! nginx.
+//! Directives of nginx.
 
 mod fields;
 mod locations;

@@ -43,7 +43,8 @@ fn answers_of_nginx() {
     ]);
 }
 
-/// Regression test: the report of a text with variables called it a rewriting, or called a known variable unknown.
+/// Regression test: the loss of a text with variables claimed that the text was a rewrite, or that a known variable was
+/// unknown.
 #[test]
 fn a_return_without_counterpart_is_reported_with_its_reason() {
     let text = "return 200 \"$host\\n\"";

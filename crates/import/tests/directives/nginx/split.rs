@@ -1,4 +1,4 @@
-//! `split_clients` of nginx.
+//! nginx's `split_clients`, translated to shares of a route's requests.
 
 use crate::assert_all;
 use weir_import::Kind;
@@ -33,9 +33,9 @@ fn shares_of_clients_are_services_by_weight() {
             &["{ name = \"b\", weight = 1 },\n    { name = \"a\", weight = 199 },\n]\nsticky = \"v\""],
             &[],
         ),
-        // The application's own cookie has this name.
+        // The application already uses a cookie named `v`, so the gateway's cookie needs another name.
         ("$cookie_v", "50% b; * a;", pass, &["sticky = \"v-share\""], &[]),
-        // nginx's default of `Host` is the group's name.
+        // nginx sends the group's name as the default `Host`.
         (
             "$request_id",
             "50% b; * a;",
@@ -61,7 +61,7 @@ fn shares_of_clients_are_services_by_weight() {
             &["{ name = \"app-new-test\", weight = 1 }", "{ name = \"app-test\", weight = 1 }"],
             &[],
         ),
-        // nginx responds with 500 where no value names a server.
+        // nginx responds with 500 if a value names no server.
         (
             "$request_id",
             "10% a; 20% b;",
@@ -72,7 +72,7 @@ fn shares_of_clients_are_services_by_weight() {
             &[],
         ),
         ("$request_id", "10% a; * a;", pass, &["service = \"a\"\n", "!weight"], &[]),
-        // A denial stays one.
+        // A location that authenticates clients rejects all requests, whatever their share.
         (
             "$request_id",
             "10% a; * b;",

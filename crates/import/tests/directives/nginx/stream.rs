@@ -1,4 +1,4 @@
-//! nginx's `stream`: connections of other protocols.
+//! nginx's `stream`, translated to listeners with `tcp` or `passthrough`.
 
 use crate::{assert_all, translated};
 use weir_import::Kind;
@@ -47,7 +47,7 @@ fn listeners_of_streams() {
             &["[listener.tcp-1]"],
             &[],
         ),
-        // Without a variable, nothing depends on the name.
+        // Without a variable, the target does not depend on the server name.
         (
             "listen 443; ssl_preread on; proxy_pass h:443;",
             &["tcp = { service = \"h-443\"", "!passthrough"],
@@ -87,7 +87,7 @@ fn tls_of_streams() {
             &[],
         ),
         ("listen 1 ssl; ssl_alpn a;", &["tls = {}"], &["1: ssl_alpn a"]),
-        // Without their CAs, all clients would be admitted.
+        // The server names no CAs for client certificates, so a listener would admit all clients.
         (
             "listen 1 ssl; ssl_verify_client on;",
             &["![listener", "![service", "![[certificate"],
@@ -171,7 +171,7 @@ fn clients_of_streams() {
         ),
         ("listen 1 proxy_protocol; proxy_pass h:2;", &["proxy_protocol = [\"0.0.0.0/0\", \"::/0\"]"], &[]),
         ("listen unix:/a proxy_protocol; proxy_pass h:2;", &["proxy_protocol = \"unix\""], &[]),
-        // Any client could name an admitted address in its header.
+        // Any client could claim an admitted address in its PROXY protocol header.
         (
             "listen 1 proxy_protocol; allow 10.0.0.1; deny all; proxy_pass h:2;",
             &["![listener"],
@@ -245,7 +245,7 @@ fn names_of_streams() {
             &["{ name = \"*.a.test\", service = \"h-2\" }", "{ name = \"a.test\", service = \"h-1\" }"],
             &[],
         ),
-        // Without `hostnames`, an asterisk is one.
+        // Without `hostnames`, an asterisk in a name is literal.
         (
             "~^(www\\.)?a\\.test$ h:1; *.a.test h:2;",
             "",
@@ -270,14 +270,14 @@ fn names_of_streams() {
     }
 }
 
-/// One address serves TCP and UDP.
+/// A TCP server and a UDP server may have the same address.
 #[test]
 fn servers_of_udp_do_not_share_an_address_with_those_of_tcp() {
     let text = "stream { server { listen 53; proxy_pass h:53; } server { listen 53 udp; proxy_pass h:53; } }";
     assert_all(Kind::Nginx, &[(text, &["[listener.tcp-53]"], &["1: listen 53 udp"])]);
 }
 
-/// Beside HTTP, a listener of bytes neither redirects nor has routes.
+/// A `stream` listener beside HTTP neither redirects nor has routes.
 #[test]
 fn streams_beside_http() {
     let text = "http { server { return 301 https://$host$request_uri; } }\n\

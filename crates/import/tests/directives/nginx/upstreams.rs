@@ -1,4 +1,4 @@
-//! Groups of servers.
+//! nginx's `upstream` groups, translated to services.
 
 use crate::assert_all;
 use weir_import::Kind;

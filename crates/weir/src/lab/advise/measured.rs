@@ -15,7 +15,7 @@ pub(super) struct Advised {
     pub(super) advice: Advice,
 }
 
-/// Loads a result of gateways.
+/// Loads the result directory of an experiment with gateways.
 pub(super) fn read(directory: &Path) -> Result<Results<Gateway>, Failure> {
     Ok(Results::<Gateway>::read(directory)?)
 }
@@ -69,13 +69,13 @@ fn of_cell(results: &Results<Gateway>, cell: &Cell) -> Advice {
     }
 }
 
-/// `node-26+keep_alive=off, h1c-h1`.
+/// The target with its settings, and the mode, such as `node-26+keep_alive=off, h1c-h1`.
 fn subject(cell: &Cell) -> String {
     let mode = cell.level("mode").map(|mode| format!(", {mode}")).unwrap_or_default();
     cell.name.clone() + &mode
 }
 
-/// Identified by the executable that was started.
+/// The product that the cell's target runs, identified by the executable that the lab started.
 fn product(results: &Results<Gateway>, cell: &Cell) -> Product {
     let runs = results.runs.iter().filter(|run| run.run.cell == *cell);
     let mut targets = runs.flat_map(|run| &run.seen.observation.processes).filter(|one| one.role == "target");
@@ -83,7 +83,7 @@ fn product(results: &Results<Gateway>, cell: &Cell) -> Product {
     program.map_or(Product::Generic, |name| Product::of_program(&name.to_string_lossy()))
 }
 
-/// Adds the origin's counts per request.
+/// Adds the connections, handshakes and resumptions that the origin counted.
 fn add_values(facts: &mut Facts, results: &Results<Gateway>, cell: &Cell) {
     let Some(found) = results.summary.cell(cell) else { return };
     let source = format!("{} of {cell}", weir_load::plural(u64::from(found.blocks), "block"));

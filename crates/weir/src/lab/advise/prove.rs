@@ -20,28 +20,28 @@ use weir_report::text::percent_range;
 /// The outcome of an experiment on a finding.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Proof {
-    /// The rule.
+    /// The name of the rule that made the finding.
     rule: String,
     /// The target with its settings.
     subject: String,
-    /// The cell; several cells may have the same target.
+    /// The cell, since several cells may have the same target.
     #[serde(default)]
     cell: String,
-    /// `keep_alive: off -> own`.
+    /// The changed setting, such as `keep_alive: off -> own`.
     change: String,
     /// The predicted saving as a share of CPU time, 0 to 1.
     predicted: Option<[f64; 2]>,
-    /// CPU per request after the change over before, as text.
+    /// CPU time per request after the change, divided by that before, as text.
     ratio: String,
-    /// The confidence interval of the measured saving.
+    /// The confidence interval of the measured saving, as a share of CPU time.
     saved: Option<[f64; 2]>,
-    /// The outcome.
+    /// Whether the experiment confirms the finding.
     outcome: Outcome,
     /// The result directory of the experiment.
     directory: PathBuf,
 }
 
-/// The outcome of a proof.
+/// What an experiment with the changed setting says about a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Outcome {
@@ -116,13 +116,13 @@ impl Proof {
         self.cell == cell && self.rule == rule
     }
 
-    /// The proof in the report's model.
+    /// Converts the proof for the report.
     pub(super) fn shown(&self) -> model::Proof {
         let outcome = self.outcome.name().to_owned();
         model::Proof { outcome, ratio: self.ratio.clone(), saved: self.saved }
     }
 
-    /// The proof as a sentence.
+    /// Describes the proof in a sentence.
     pub(super) fn words(&self) -> String {
         let Self { subject, change, ratio, directory, .. } = self;
         let outcome = self.outcome.name();
@@ -144,7 +144,7 @@ impl Proof {
         )
     }
 
-    /// Whether prediction and measurement overlap.
+    /// Whether the predicted range overlaps the measured interval; `None` if either is missing.
     fn is_within(&self) -> Option<bool> {
         let ([low, high], [least, most]) = (self.predicted?, self.saved?);
         Some(least <= high && low <= most)
@@ -166,7 +166,7 @@ pub(super) fn accuracy() -> Vec<Accuracy> {
     rules.into_values().collect()
 }
 
-/// The accuracy as a sentence; `None` without predictions.
+/// Returns the accuracy of earlier predictions as a sentence; `None` if there are none.
 pub(super) fn accuracy_text() -> Option<String> {
     let all = accuracy();
     let sum = |of: fn(&Accuracy) -> u32| all.iter().map(of).sum::<u32>();
@@ -191,7 +191,7 @@ fn keep(proof: &Proof) {
     let _ = opened.and_then(|mut file| writeln!(file, "{line}"));
 }
 
-/// `$XDG_STATE_HOME/weir/predictions.jsonl`, else below `~/.local/state`.
+/// The file of this machine's proofs, `weir/predictions.jsonl` in `$XDG_STATE_HOME` or else in `~/.local/state`.
 fn file() -> Option<PathBuf> {
     let own = env::var_os("XDG_STATE_HOME").map(PathBuf::from);
     let state = own.or_else(|| Some(Path::new(&env::var_os("HOME")?).join(".local/state")))?;
