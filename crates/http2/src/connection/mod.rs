@@ -1,6 +1,7 @@
 //! A connection: frames in, events out; commands in, frames out.
 
 mod body;
+mod config;
 mod control;
 mod drain;
 mod error;
@@ -10,17 +11,18 @@ mod heads;
 mod priority;
 mod send;
 
+pub use config::Config;
 pub use error::{ConnectionError, StreamError};
 pub use event::{Event, SILENT_FRAMES, Step, StreamNo};
 pub use send::{Closed, DATA_BYTES, Part};
 
-use crate::budget::{Abuse, Budgets, Spent};
+use crate::budget::{Abuse, Spent};
 use crate::frame;
 use crate::hpack::Decoder;
 use crate::settings::MAX_WINDOW;
 use crate::streams::Streams;
 use crate::window::{ReceiveWindow, SendWindow};
-use crate::{Limits, Priority, Settings};
+use crate::{Priority, Settings};
 use drain::Drain;
 use feed::Input;
 use std::sync::Arc;
@@ -47,47 +49,6 @@ impl FieldBytes {
     pub(crate) fn count(&mut self, encoded: usize, decoded: usize) {
         self.encoded += encoded as u64;
         self.decoded += decoded as u64;
-    }
-}
-
-/// Settings and limits of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Config {
-    /// Our settings, which apply to the peer once it has acknowledged them. `enable_push` has no effect: a client never
-    /// allows push. `max_concurrent_streams` also limits the streams that a client [opens](Connection::open).
-    pub settings: Settings,
-    /// Limits on a field section. `settings.max_header_list_size` should announce `head_bytes`.
-    pub limits: Limits,
-    /// The maximum size of a field block in bytes. The owner must be able to [hold](Connection::most_held) a whole
-    /// block.
-    pub block_bytes: usize,
-    /// The maximum number of CONTINUATION frames of a field block.
-    pub continuations: usize,
-    /// Limits on the peer's frames that cost more to receive than to send.
-    pub budgets: Budgets,
-    /// For a server: whether to take the priorities of requests from their `priority` field and from PRIORITY_UPDATE
-    /// frames (RFC 9218). If false, the field and the frames have no effect.
-    pub priorities: bool,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        let limits = Limits::default();
-        Self {
-            settings: Settings {
-                enable_push: false,
-                max_concurrent_streams: Some(100),
-                initial_window_size: 64 * 1024,
-                max_header_list_size: Some(limits.head_bytes as u32),
-                no_rfc7540_priorities: true,
-                ..Settings::default()
-            },
-            limits,
-            block_bytes: limits.head_bytes,
-            continuations: 8,
-            budgets: Budgets::default(),
-            priorities: false,
-        }
     }
 }
 
@@ -244,7 +205,7 @@ impl Connection {
         self.spent.of(Abuse::Reset) + self.spent.of(Abuse::ProvokedReset)
     }
 
-    /// Forgives a part of the [`Budgets`]. The owner calls this before it feeds, with the seconds since the last call.
+    /// Forgives a part of the [`Budgets`](crate::Budgets). The owner calls this before it feeds, with the seconds since the last call.
     pub fn elapse(&mut self, seconds: u32) {
         self.spent.elapse(seconds, &self.config.budgets);
     }

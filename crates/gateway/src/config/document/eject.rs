@@ -14,7 +14,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Eject {
-    /// The failures that count: the named ones below, and statuses. Without statuses, as by default in nginx and
+    /// The failures that count: kinds by name, and statuses. Without statuses, as by default in nginx and
     /// HAProxy, [a server that responds with errors](services.md#servers-that-respond-with-errors) keeps getting
     /// requests. `"connect"`: no connection or handshake. `"timeout"`: no response in time, or a response that stalls.
     /// `"invalid"`: a truncated response, or one that is not HTTP.

@@ -12,7 +12,7 @@ use std::ops::RangeInclusive;
 pub struct Limits {
     /// Maximum size of a request head, a response head or a trailer section. A connection stores a partial head, so
     /// this bounds the memory of each slow sender. Kerberos and other large tokens in `Authorization` may need
-    /// `"96KiB"`. A larger request head gets 431, a larger response head becomes 502.
+    /// `"96KiB"`. A larger request head gets 431; a larger response head becomes 502.
     #[serde(deserialize_with = "size")]
     #[schemars(schema_with = "value_schemas::bytes", transform = value_schemas::within(Limits::HEAD))]
     pub head: u64,

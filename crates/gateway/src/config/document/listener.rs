@@ -287,7 +287,7 @@ pub enum SuiteOrder {
     #[default]
     Server,
     /// The client's, which saves CPU on clients without AES instructions, such as small devices. Some scanners report
-    /// it as a weakness; it is none, since all suites are strong.
+    /// it as a weakness, although all suites are strong.
     Client,
 }
 

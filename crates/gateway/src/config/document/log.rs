@@ -38,7 +38,8 @@ pub enum WhenFull {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Admin {
-    /// The address, or a Unix socket. Every client that can connect can read the state.
+    /// The address, or a Unix socket. Every client that can connect can read the state and, on
+    /// `[admin]`, change it.
     #[serde(deserialize_with = "text")]
     #[schemars(transform = value_schemas::otherwise(Rights::usual_binds()))]
     pub bind: Option<Bind>,
