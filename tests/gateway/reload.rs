@@ -381,7 +381,7 @@ fn a_request_that_waits_for_a_service_that_is_gone_is_routed_anew() {
     assert_eq!(clients[0].answer(Method::Get).text(), "slow", "what has begun goes on");
 }
 
-/// To the gateway, a server with new settings is a new server. The old connection closes before the response, and the
+/// To the gateway, a server with another connection limit is a new server. The old connection closes before the response, and the
 /// gateway retries the request.
 #[test]
 fn a_request_is_sent_again_to_a_server_that_was_replaced_meanwhile() {
@@ -403,8 +403,7 @@ fn a_request_is_sent_again_to_a_server_that_was_replaced_meanwhile() {
     assert_eq!(client.ask(GET).text(), "ok");
     client.send(GET);
     upstream.wait_for_requests(2);
-    let url = format!("'http://{}'", upstream.address);
-    case.take(&config.replace(&url, &format!("[{{ url = {url}, weight = 2 }}]")));
+    case.take(&config.replace("[[route]]", "max_connections = 7\n[[route]]"));
     close.throw();
     assert_eq!(client.answer(Method::Get).text(), "ok");
     assert_eq!(upstream.connections(), 2);
@@ -450,6 +449,9 @@ fn health_checks_begin_and_end_with_a_reload() {
     // The health state survives a change of settings.
     case.take(&checked("1h"));
     assert_eq!(case.get().status, 503);
+    let url = format!("'http://{}'", upstream.address);
+    case.take(&checked("1h").replace(&url, &format!("[{{ url = {url}, weight = 2 }}]")));
+    assert_eq!(case.get().status, 503, "nor does another weight make it new");
     case.take(&config);
     poll_until(DEADLINE, "it is not asked any more", || case.get().status == 200);
 }

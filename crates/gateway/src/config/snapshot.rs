@@ -411,6 +411,32 @@ pub(crate) struct Server {
 }
 
 impl Server {
+    /// Whether this is the server `before` of an earlier configuration, so that its connections, health and ejection
+    /// still apply: only its share of the requests and the limits of its pool may differ.
+    pub(crate) fn continues(&self, before: &Self) -> bool {
+        let Self {
+            place,
+            address,
+            authority,
+            name,
+            weight: _,
+            backup: _,
+            pool: _,
+            max_connections,
+            announces,
+            http2,
+            id,
+        } = self;
+        *id == before.id
+            && *place == before.place
+            && *address == before.address
+            && *authority == before.authority
+            && *name == before.name
+            && *max_connections == before.max_connections
+            && *announces == before.announces
+            && *http2 == before.http2
+    }
+
     /// The server's name in logs and metrics.
     pub(crate) fn label(&self) -> Cow<'_, str> {
         match &self.place {

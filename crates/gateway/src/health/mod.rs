@@ -1,5 +1,5 @@
 //! Active health checks: a thread with its own event loop checks each server periodically, and notifies the workers
-//! when a server's health changes.
+//! when a server's health changes. `Check::finish` counts `rise` and `fall`.
 
 mod check;
 
@@ -150,7 +150,7 @@ pub(crate) struct Health {
 const MAIL: Key = Key::fixed(0, 0);
 const CHECK: u8 = 1;
 
-/// The interval between the first checks, so that they do not all start at once.
+/// The interval between the first checks, so that they do not all start at once. `Check::finish` sets later times.
 const SPREAD: Duration = Duration::from_millis(5);
 
 #[cfg(test)]

@@ -22,8 +22,10 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// A service and its servers, with their connection `slots`. Servers of `before` with the same settings, TLS
-    /// included, keep their connections; the other servers are returned, for the caller to close their connections.
+    /// A service and its servers, with their connection `slots`. Servers of `before` that
+    /// [continue](config::Server::continues), with the same TLS settings, keep their connections, health and ejection;
+    /// the other servers are returned, for the caller to close their connections. The caller then applies the
+    /// overrides, which puts changed weights in force.
     pub(crate) fn new(
         config: &Arc<config::Service>,
         slots: &[Option<Arc<Slots>>],
@@ -46,9 +48,18 @@ impl Service {
         let mut chosen = Vec::with_capacity(config.servers.len());
         for (at, server) in config.servers.iter().enumerate() {
             let kept = before.and(rest.get_mut(&server.id)).and_then(|alike| {
-                let is_same = |id: &ServerId| servers.get(*id).is_some_and(|known| known.config == *server);
-                alike.iter().position(is_same).and_then(|at| alike.remove(at))
+                let position = |is_same: fn(&config::Server, &config::Server) -> bool| {
+                    alike
+                        .iter()
+                        .position(|id| servers.get(*id).is_some_and(|old| is_same(server, &old.config)))
+                };
+                // An address may occur twice: an equal entry is the same server before a similar one is.
+                let at = position(PartialEq::eq).or_else(|| position(config::Server::continues))?;
+                alike.remove(at)
             });
+            if let Some(kept) = kept.and_then(|id| servers.get_mut(id)) {
+                kept.config = server.clone();
+            }
             chosen.push(kept.unwrap_or_else(|| {
                 let tls = config.tls.as_ref().zip(server.name.clone());
                 let tls =

@@ -93,9 +93,11 @@ impl Check {
         }
     }
 
-    /// Whether this check is for `server` with the current TLS settings of `service`.
+    /// Whether this check is for `server`, or its predecessor, with the current TLS settings of `service`.
     pub(super) fn is_of(&self, service: &config::Service, server: &config::Server) -> bool {
-        self.service == service.name && self.server == *server && service.has_tls_of(self.tls.as_ref())
+        self.service == service.name
+            && server.continues(&self.server)
+            && service.has_tls_of(self.tls.as_ref())
     }
 
     /// Whether the check uses these settings, so that another configuration need not restart it.
