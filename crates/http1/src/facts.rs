@@ -1,4 +1,4 @@
-//! Facts from the fields of a head: framing and connection persistence.
+//! Facts from the fields of a head: connection persistence, and the framing that `framing.rs` reads.
 
 use crate::{Framing, HeadError, Version};
 use weir_http::scan::{decimal, elements, is_token_byte};
@@ -43,8 +43,8 @@ impl Facts {
     #[inline]
     pub(crate) fn note(&mut self, name: FieldName, value: &[u8]) -> Result<(), HeadError> {
         match name {
-            FieldName::ContentLength => self.content_length(value),
-            FieldName::TransferEncoding => self.transfer_encoding(value),
+            FieldName::ContentLength => self.declared.note_length(value),
+            FieldName::TransferEncoding => self.declared.note_codings(value, self.version),
             FieldName::Connection => self.connection(value),
             FieldName::KeepAlive => {
                 self.idle_timeout = idle_timeout(value).or(self.idle_timeout);
@@ -76,46 +76,6 @@ impl Facts {
         if self.nominates {
             mark_nominated(head, fields);
         }
-    }
-
-    /// Processes a `Content-Length`. Elements in one line and in several lines are equivalent (RFC 9110, section 5.3),
-    /// so `5, 5` is as valid as two lines with 5.
-    fn content_length(&mut self, value: &[u8]) -> Result<(), HeadError> {
-        for element in elements(value) {
-            let length = decimal(element).ok_or(HeadError::BadContentLength)?;
-            match self.declared {
-                Framing::Chunked => return Err(HeadError::ContentLengthAndTransferEncoding),
-                Framing::Length(other) if other != length => return Err(HeadError::DifferingContentLength),
-                _ => self.declared = Framing::Length(length),
-            }
-        }
-        Ok(())
-    }
-
-    /// Ignores empty elements (RFC 9110, section 5.6.1.2), but rejects a field without any coding: recipients
-    /// differ on whether such a field is present, and no honest sender writes one.
-    fn transfer_encoding(&mut self, value: &[u8]) -> Result<(), HeadError> {
-        if self.version == Version::Http10 {
-            return Err(HeadError::TransferEncodingInHttp10);
-        }
-        let mut codings = elements(value).filter(|coding| !coding.is_empty()).peekable();
-        if codings.peek().is_none() {
-            return Err(HeadError::BadTransferEncoding);
-        }
-        for coding in codings {
-            let chunked = coding.eq_ignore_ascii_case(b"chunked");
-            match self.declared {
-                _ if !coding.first().is_some_and(|&b| is_token_byte(b)) => {
-                    return Err(HeadError::BadTransferEncoding);
-                }
-                Framing::Length(_) => return Err(HeadError::ContentLengthAndTransferEncoding),
-                Framing::Chunked if chunked => return Err(HeadError::RepeatedChunked),
-                Framing::Chunked => return Err(HeadError::ChunkedNotFinal),
-                _ if !chunked => return Err(HeadError::UnknownTransferCoding),
-                _ => self.declared = Framing::Chunked,
-            }
-        }
-        Ok(())
     }
 
     fn connection(&mut self, value: &[u8]) -> Result<(), HeadError> {

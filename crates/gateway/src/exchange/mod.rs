@@ -5,6 +5,7 @@ mod halves;
 mod held;
 mod interim_limit;
 mod line;
+mod response_head;
 mod retry_rules;
 mod step;
 mod timing;
@@ -15,7 +16,8 @@ pub(crate) use halves::{RequestHalf, ResponseHalf};
 pub(crate) use held::{HeldBody, HeldHead, SentBody};
 pub(crate) use interim_limit::Interims;
 pub(crate) use line::RequestLine;
-pub(crate) use step::{Event, Head, HeadStep, Step};
+pub(crate) use response_head::{Head, HeadStep};
+pub(crate) use step::{Event, Step};
 pub(crate) use timing::ExchangeTimer;
 
 use crate::config::Policy;

@@ -1,4 +1,4 @@
-//! Forwards a request and its response between two connections: makes the decisions, and moves the bytes. The worker
+//! Forwards a request and its response between two connections: moves the bytes, as `exchange` decides. The worker
 //! dials, pools and removes the connections. The PROXY protocol is in `worker/preface.rs`.
 
 mod flow;

@@ -110,17 +110,6 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Closes the idle connections to a server; the others close after their exchanges.
-    pub(super) fn close_idle(&mut self, id: ServerId) {
-        while let Some(idle) = self.take_idle(id) {
-            self.drop_upstream(idle.id);
-        }
-        let multiplexed = self.servers.get(id).map(|server| server.multiplexed.clone());
-        for id in multiplexed.unwrap_or_default() {
-            self.retire_multiplexed(id);
-        }
-    }
-
     fn report(&mut self) -> Report {
         let plan = Rc::clone(&self.core.plan);
         Report {

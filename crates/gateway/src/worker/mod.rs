@@ -1,7 +1,7 @@
 //! One core's worker: its state and its turn. Connections and exchanges make decisions; the submodules carry them out.
 
 mod accept;
-mod adopt;
+mod adopt_config;
 mod awaiting_settings;
 mod buffering;
 mod client_streams;
@@ -36,8 +36,8 @@ mod timers;
 mod tunnels;
 
 pub(crate) use self::core::Core;
-pub(crate) use adopt::Adoption;
-use adopt::services_of;
+pub(crate) use adopt_config::Adoption;
+use adopt_config::services_of;
 pub(crate) use control::Control;
 use handshakes::EventSource;
 pub(crate) use lending::Peers;

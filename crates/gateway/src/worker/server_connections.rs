@@ -241,6 +241,17 @@ impl<N: Net> Worker<N> {
         }
     }
 
+    /// Closes the idle connections to a server; the others close after their exchanges.
+    pub(super) fn close_idle(&mut self, id: ServerId) {
+        while let Some(idle) = self.take_idle(id) {
+            self.drop_upstream(idle.id);
+        }
+        let multiplexed = self.servers.get(id).map(|server| server.multiplexed.clone());
+        for id in multiplexed.unwrap_or_default() {
+            self.retire_multiplexed(id);
+        }
+    }
+
     /// Closes a surplus or expired idle connection cleanly.
     pub(super) fn retire_pooled(&mut self, id: UpstreamId) {
         // Best effort: the connection closes either way.

@@ -1,4 +1,5 @@
-//! Tunnels, from their start to the end of both directions.
+//! Tunnels between two connections, from their start to the end of both directions. A tunnel on a stream of HTTP/2
+//! remains an exchange.
 
 use super::Worker;
 use super::server_connections::Unavailable;

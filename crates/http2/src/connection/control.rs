@@ -1,4 +1,5 @@
-//! Frames about streams and the connection: SETTINGS, PING, GOAWAY, WINDOW_UPDATE, RST_STREAM.
+//! Frames about streams and the connection: SETTINGS, PING, GOAWAY, WINDOW_UPDATE, RST_STREAM. `feed.rs` rejects malformed
+//! ones before, by `FrameError`.
 
 use super::drain::{DRAIN_PING, Drain, OWNER_PING};
 use super::event::{Event, StreamNo};

@@ -1,4 +1,4 @@
-//! Computes the values of the access log's fields.
+//! The values of an access log line; `log_fields.rs` lists the fields with their expressions.
 
 use super::entry::{Line, Millis};
 use crate::log_fields::log_fields;
