@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const MAY_USE: [(&str, &[&str]); 16] = [
     ("hash", &[]),
     ("keys", &[]),
-    // A macro, whose tokens `config` and `observe` expand differently.
+    // A macro: `config` and `observe` each expand its list with a macro of their own.
     ("log_fields", &[]),
     ("text", &[]),
     ("variables", &[]),
@@ -30,7 +30,7 @@ const MAY_USE: [(&str, &[&str]); 16] = [
     ("harness", &["config", "health", "keys", "limits", "observe", "worker"]),
 ];
 
-/// Modules of the highest layer: modules without an entry in the table must use none of these.
+/// Modules without an entry in the table must not use these.
 const ABOVE_THEM: [&str; 4] = ["admin", "harness", "process", "resolve"];
 
 #[test]

@@ -338,7 +338,7 @@ fn a_side_that_is_cut_off_resets_the_other() {
     let gateway = Gateway::new(
         "",
         &servers(&[server(|mut stream| {
-            // Unread bytes make the kernel send a reset.
+            // Closing with unread bytes makes the kernel send a reset.
             stream.read_exact(&mut [0]).unwrap();
         })]),
     );

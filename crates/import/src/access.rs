@@ -25,7 +25,7 @@ pub(crate) struct Admitted {
     /// `None`: all.
     allow: Option<Vec<String>>,
     deny: Vec<String>,
-    /// The lists cannot express the rules, and admit fewer clients than the rules.
+    /// Whether the lists, which cannot express the rules, admit fewer clients than the rules do.
     pub is_narrowed: bool,
 }
 
@@ -162,8 +162,8 @@ pub(crate) fn of_kind(networks: &[String], bind: &[String]) -> Vec<String> {
     networks.iter().filter(may_be).cloned().collect()
 }
 
-/// Replaces a network that includes IPv4 addresses by the networks that IPv6 clients use. Weir maps IPv4 into IPv6, so
-/// a short prefix such as `::/0` includes all of IPv4; in nginx and HAProxy it does not.
+/// Replaces a network that includes IPv4 addresses with the networks that IPv6 clients use. Weir maps IPv4 into IPv6,
+/// so a short prefix such as `::/0` includes all of IPv4; in nginx and HAProxy it does not.
 fn without_ipv4(network: &str) -> Vec<String> {
     let covers_ipv4 = network.split_once('/').is_some_and(|(address, length)| {
         let mapped = Ipv4Addr::UNSPECIFIED.to_ipv6_mapped().to_bits();

@@ -46,7 +46,8 @@ pub(crate) fn by_listener(document: &mut Document, notes: &mut Notes) {
     }
 }
 
-/// Forms a certificate's name from the file's name or, if that is a usual one as with certbot, from the directory's.
+/// Forms a certificate's name from the file's name or, if that is a usual name such as certbot's `fullchain`, from the
+/// directory's.
 fn name_of(chain: &str) -> String {
     const USUAL: [&str; 9] =
         ["bundle", "cert", "certificate", "chain", "fullchain", "haproxy", "server", "ssl", "tls"];

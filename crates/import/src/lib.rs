@@ -35,7 +35,7 @@ pub struct Imported {
 /// A configuration that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
-    /// The text violates its own language's syntax.
+    /// The text violates the syntax of nginx or HAProxy.
     #[error(transparent)]
     Syntax(#[from] weir_syntax::SyntaxError),
     /// The text is neither an nginx nor an HAProxy configuration.
@@ -52,7 +52,7 @@ pub enum ImportError {
 /// directory. Without a `kind`, the content determines it.
 ///
 /// # Errors
-/// The text does not parse, or is neither nginx nor HAProxy configuration.
+/// The text does not parse, or is neither an nginx nor an HAProxy configuration.
 pub fn import(
     text: &str,
     name: &Path,

@@ -122,7 +122,7 @@ pub(crate) struct Handler {
     pub notes: Vec<String>,
 }
 
-/// A request limit per client.
+/// A limit on the request rate of each client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rate {
     pub requests: u64,
@@ -211,7 +211,7 @@ impl Document {
         }
     }
 
-    /// Remarks that a TLS listener has no certificate, and that Weir does not start without one.
+    /// Adds a remark if a listener has TLS but there is no certificate, without which Weir does not start.
     pub(crate) fn lacks_certificate(&self, notes: &mut Notes) {
         let with_tls = self.listeners.iter().find(|listener| listener.tls.is_some());
         if let Some(listener) = with_tls.filter(|_| self.certificates.is_empty()) {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 /// may be `{any}`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Pattern {
-    /// This path.
+    /// This path only.
     Exact(String),
     /// This path, written without a trailing slash, and all paths below it.
     Below(String),

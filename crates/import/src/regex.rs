@@ -3,7 +3,7 @@
 use crate::pattern::{ANY, Pattern};
 use std::collections::BTreeSet;
 
-/// Limit of patterns per expression.
+/// The maximum number of patterns per expression.
 const MOST: usize = 64;
 
 /// The patterns that match the same paths as a regular expression; `None` if it does not begin with `^` or contains

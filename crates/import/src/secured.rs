@@ -2,7 +2,7 @@
 
 use crate::model::{Action, Conditions, Document, Handler, Route, Table, Value};
 
-/// Replaces routes that redirect all requests of cleartext listeners by a setting of those listeners.
+/// Replaces routes that redirect all requests of cleartext listeners with a setting of those listeners.
 pub(crate) fn listeners(document: &mut Document) {
     let with_tls: Vec<_> =
         document.listeners.iter().filter(|listener| listener.is_http() && listener.tls.is_some()).collect();

@@ -89,7 +89,7 @@ pub(crate) fn narrower(a: &str, b: &str) -> Option<String> {
     (a_width == b_width && differing >= shorter).then(|| if a_length >= b_length { a } else { b }.to_owned())
 }
 
-/// Whether Weir accepts `host` as a route's host: a name, optionally preceded by `*.`.
+/// Whether Weir accepts `host` as a route's host: a name, optionally preceded by `*.`, or an IPv6 address in brackets.
 pub(crate) fn is_host(host: &str) -> bool {
     let name = host.strip_prefix("*.").unwrap_or(host);
     let label = |label: &str| {

@@ -30,7 +30,7 @@ fn lists(text: &str) -> (Vec<(String, Vec<String>)>, String) {
     (found, rest)
 }
 
-/// Code of the dialect reads every directive that a list calls translated, and no other list contains it.
+/// The dialect's code reads each directive that a list calls translated, and no other list contains the directive.
 #[test]
 fn what_is_called_translated_is_read() {
     for (language, least) in [("nginx", 80), ("haproxy", 70)] {
@@ -51,8 +51,8 @@ fn what_is_called_translated_is_read() {
     }
 }
 
-/// A test expects each key that the importer writes, and the gateway's own types check the results of these tests: a
-/// key that the gateway renames fails here or there.
+/// For each key that the importer writes, some test expects it, and the gateway's types check that test's result. So a
+/// key that the gateway renames fails a test.
 #[test]
 fn each_key_is_in_a_checked_result() {
     let texts = |folders: &[&str]| -> String {

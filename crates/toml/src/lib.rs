@@ -8,14 +8,14 @@ use std::fmt;
 use toml::de::DeTable;
 pub use words::{message_of, nearest};
 
-/// An invalid value, where it is and what was expected.
+/// An error in a file or an option: its place, the fault, and what was expected.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ConfigError {
-    /// The file, or the option of the command line.
+    /// The file, or the command-line option.
     pub source: String,
     /// The line, counted from 1, if known.
     pub line: Option<usize>,
-    /// The fault and what was expected.
+    /// The fault, and what was expected.
     pub message: String,
 }
 
@@ -36,7 +36,7 @@ impl ConfigError {
         Self { source: source.to_string(), line: None, message: message.into() }
     }
 
-    /// An error of the TOML parser: its span becomes a line.
+    /// An error of the TOML parser, on the line where its span begins.
     pub fn toml(source: impl fmt::Display, text: &str, error: &toml::de::Error) -> Self {
         let line = error.span().map(|span| line_at(text, span.start));
         Self { source: source.to_string(), line, message: message_of(error) }

@@ -1,8 +1,9 @@
-//! Where in a file something is.
+//! Positions of keys and values in a TOML text.
 
 use toml::de::{DeTable, DeValue};
 
-/// The offset of a key; `tls.group` reaches into a table, `claims.2.cell` into a list of tables.
+/// The offset of a key: `tls.group` is a key of a table, `claims.2.cell` one of a table in a list. `None` if there is
+/// no such key.
 pub fn offset_of(table: &DeTable<'_>, key: &str) -> Option<usize> {
     let (first, rest) = key.split_once('.').map_or((key, None), |(first, rest)| (first, Some(rest)));
     let (found, value) = table.iter().find(|(found, _)| found.get_ref() == first)?;
@@ -15,16 +16,16 @@ pub fn offset_of(table: &DeTable<'_>, key: &str) -> Option<usize> {
             let inside = item.get_ref().as_table().and_then(|table| offset_of(table, rest));
             Some(inside.unwrap_or(item.span().start))
         }
-        // A value alone is in place of a list.
+        // A single value in place of a list is also its first entry.
         (Some("0"), _) => Some(found.span().start),
         (Some(_), _) => None,
     }
 }
 
-/// The key whose value, or whose own name, is at this offset: `service.api.servers.1`.
+/// The path of the key whose name or value is at this offset, such as `service.api.servers.1`; `None` if there is none.
 pub fn key_at(table: &DeTable<'_>, offset: usize) -> Option<String> {
     table.iter().find_map(|(key, value)| {
-        // First: the span of a table that is written in sections covers only its first one.
+        // Search inside the value first: the span of a table in several sections covers only the first section.
         match below(value.get_ref(), offset) {
             Some(below) => Some(format!("{}.{below}", key.get_ref())),
             None => {
@@ -71,15 +72,15 @@ mod tests {
             assert_eq!(line, Some(line_at(text, at)), "{key}");
         }
         assert_eq!(key_at(table.get_ref(), text.len()), None);
-        // A value alone is in place of a list.
+        // A single value in place of a list is also its first entry.
         assert_eq!(offset_of(table.get_ref(), "f.1.h.0"), offset_of(table.get_ref(), "f.1.h"));
         assert_eq!(offset_of(table.get_ref(), "f.2"), None);
     }
 
     #[test]
     fn a_fault_in_a_deep_table_is_found_at_once() {
-        // Each table was looked through twice, and so were those in it: a header of 32 names took a minute, and one of 42 had
-        // a fuzzer out of memory.
+        // Regression test: each level searched the next one twice, so a header of 32 names took a minute, and one of 42
+        // exhausted a fuzzer's memory.
         let key = vec!["a"; 60].join(".");
         let text = format!("[{key}]\n");
         let table = DeTable::parse(&text).expect("is TOML");

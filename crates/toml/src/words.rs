@@ -1,11 +1,11 @@
-//! What parsers say, without the type names of Rust.
+//! Messages of the TOML and JSON parsers, without the names of Rust types.
 
-/// The message of the TOML parser.
+/// The message of a TOML error, without the names of Rust types.
 pub fn message_of(error: &toml::de::Error) -> String {
     in_words(error.message())
 }
 
-/// The message of a TOML or JSON parser without Rust's type names: `expected a list, found 5`.
+/// Rewrites the message of a TOML or JSON parser without the names of Rust types: `expected a list, found 5`.
 fn in_words(message: &str) -> String {
     let message = message.replace('\n', ": ");
     if let Some(message) = with_nearest(&message) {
@@ -20,13 +20,14 @@ fn in_words(message: &str) -> String {
     format!("{before}expected {}, found {}", expected_in_words(expected), found_in_words(found))
 }
 
-/// `unknown field` with the one that is meant in place of all, which are many; `unknown variant` with it behind them.
+/// Adds the nearest known name to the message about an unknown field or variant. For a field, it replaces the list of
+/// all fields, which is long. `None` if no name is near.
 fn with_nearest(message: &str) -> Option<String> {
     let at = message.find("unknown field `").or_else(|| message.find("unknown variant `"))?;
     let (before, unknown) = message.split_at(at);
     let (what, rest) = unknown.split_once('`')?;
     let (name, rest) = rest.split_once('`')?;
-    // Names stand between quotes, and so are every second part.
+    // Names are quoted, so every second part is a name.
     let nearest = nearest(name, rest.split('`').skip(1).step_by(2))?;
     let all = if what.contains("variant") {
         message.trim_end_matches(": ")
@@ -36,17 +37,18 @@ fn with_nearest(message: &str) -> Option<String> {
     Some(format!("{all}; did you mean `{nearest}`?"))
 }
 
-/// The known name that a mistyped one is most like, if it is like one.
+/// The known name that is most similar to a mistyped one; `None` if none is similar enough. Ignores case, and treats
+/// `_` as `-`.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |name: &str| name.to_ascii_lowercase().replace('_', "-");
     let name = plain(name);
     let distances = known.map(|known| (strsim::damerau_levenshtein(&name, &plain(known)), known));
     let (distance, nearest) = distances.min_by_key(|(distance, _)| *distance)?;
-    // A third of the letters may differ: with more, most words are like some other one.
+    // A third of the characters may differ, but at least one: beyond that, most words resemble some other word.
     (distance <= (name.chars().count() / 3).max(1) && name.len() > 1).then_some(nearest)
 }
 
-/// A Rust type as the kind of value expected in the file.
+/// The kind of value that a Rust type stands for, in TOML's words.
 fn expected_in_words(expected: &str) -> String {
     match expected {
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0".into(),
@@ -61,7 +63,7 @@ fn expected_in_words(expected: &str) -> String {
     }
 }
 
-/// A value as written, or its kind.
+/// The value that the parser found: as written, or its kind.
 fn found_in_words(found: &str) -> String {
     let written = ["integer `", "floating point `", "boolean `"];
     let value = written.iter().find_map(|kind| found.strip_prefix(kind)?.strip_suffix('`'));

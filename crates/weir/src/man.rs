@@ -75,7 +75,8 @@ fn write_all(commands: &[&Command], dir: &Path) -> Outcome {
 fn page(command: &Command) -> io::Result<(String, String)> {
     let version = env!("CARGO_PKG_VERSION");
     let after_help = command.get_after_help().map(ToString::to_string);
-    // roff would fill its lines as a paragraph; they become separate sections below.
+    // roff would join the lines of this text into paragraphs, so `render_after_help` writes it below, as separate
+    // sections.
     let command = command.clone().after_help(None::<&str>);
     let man = Man::new(command).source(format!("weir {version}")).manual("Weir");
     let mut text = Vec::new();

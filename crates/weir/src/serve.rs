@@ -1,4 +1,4 @@
-//! `weir serve`, the gateway, and `weir relay`, the floor target.
+//! `weir serve`, the gateway, and `weir relay`, which measures the minimum cost of a gateway.
 
 use crate::outcome::{Failure, Outcome};
 use crate::parameters::Parameters;

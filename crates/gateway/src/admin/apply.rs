@@ -5,14 +5,15 @@ use crate::process::{Ask, Refusal};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 
 impl Admin {
-    /// Requests a change from the reload thread, and waits until all workers have applied it. `ask` creates the
-    /// request; `what` names the change. The error is a response that says why nothing has changed.
+    /// Requests a change from the reload thread, and waits until the workers have applied it. `ask` creates the
+    /// request; `what` names the change. The error is a response: why nothing has changed or, after a timeout, that the
+    /// change continues.
     pub(super) fn apply(
         &self,
         what: &str,
         ask: impl FnOnce(Sender<Result<(), Refusal>>) -> Ask,
     ) -> Result<(), Response> {
-        // The reload thread is busy until the end of an upgrade.
+        // The reload thread is busy during an upgrade, and the new process would not receive the change.
         self.upgrades.lasts().map_err(|why| Response::text(409, format!("{why}\n")))?;
         let (reply, outcome) = mpsc::channel();
         let is_asked = self.reload.as_ref().is_some_and(|thread| thread.send(ask(reply)).is_ok());

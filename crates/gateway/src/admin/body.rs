@@ -11,8 +11,8 @@ use weir_http1::{BodyDecoder, Framing, Limits, RequestHead};
 pub(super) const LARGEST: usize = 1 << 20;
 
 /// Reads the body that follows a head of `len` bytes in `bytes`, and removes it from `bytes`, which keeps the head.
-/// Fails as read(2) does. An inner `Err` is the response to a body that is too large, malformed or late, after which
-/// the connection must close.
+/// Fails if the connection fails or ends. An inner `Err` is the response to a body that is too large, malformed or
+/// late, after which the connection must close.
 pub(super) fn read(
     mut stream: &Socket,
     head: &RequestHead,
@@ -58,10 +58,10 @@ pub(super) fn read(
     }
 }
 
-/// Reads and drops the rest of a request, so that the client gets the last response: closing with unread bytes would
-/// make the kernel reset the connection.
+/// Reads and drops the rest of a request, up to a limit of time and bytes, so that the client gets the last response:
+/// closing with unread bytes would make the kernel reset the connection.
 pub(super) fn discard(stream: &Socket) {
-    // Fails if the client has disconnected, which needs no response.
+    // An error means that the client has disconnected.
     let _ = stream.shutdown(Shutdown::Write);
     let (until, mut some, mut left) = (Instant::now() + WITHIN, [0; 16 << 10], MOST_DISCARDED);
     while let Ok(Some(read @ 1..)) = read_some(stream, &mut some, until) {

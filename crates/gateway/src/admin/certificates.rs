@@ -21,7 +21,7 @@ impl Admin {
         }
     }
 
-    /// Replaces a certificate by the chain and key in a JSON object.
+    /// Replaces a certificate with the chain and key in a JSON object.
     pub(super) fn replace_certificate(&self, name: &str, body: &[u8]) -> Response {
         match certificate(name, body) {
             Ok(certificate) => self.change_certificate(name, CertificateEdit::Replace(certificate)),

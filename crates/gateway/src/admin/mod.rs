@@ -42,7 +42,7 @@ pub(crate) struct Admin {
     /// The active configuration; changes of servers take effect through it.
     pub active: Arc<ActiveConfig>,
     pub journal: Journal,
-    /// The reload thread, if there is one.
+    /// The queue of the reload thread; `None` if this gateway does not reload.
     pub reload: Option<mpsc::Sender<Ask>>,
     pub upgrades: Arc<Upgrades>,
     /// The maximum number of concurrent connections, up to [`MOST`].
@@ -59,17 +59,17 @@ pub(crate) fn place(listener: &Listener) -> String {
     }
 }
 
-/// The timeout of a whole request head, and of each write of a response: both are short.
+/// The timeout of waiting for a request head, of reading a body, and of each write of a response.
 const WITHIN: Duration = Duration::from_secs(5);
 
 /// The timeout of a reload, which resolves names for up to half a minute.
 const RELOAD: Duration = Duration::from_secs(60);
 
-/// The upper limit of connections, since each has a thread.
+/// The upper limit of [`Admin::most`], since each connection has a thread.
 const MOST: usize = 32;
 
-/// Starts a thread that serves the address from the opening of `barrier` until `listener` is closed. Fails if the
-/// thread cannot be started.
+/// Starts a thread that serves the address from the opening of `barrier` until `listener` is closed or another process
+/// claims the address. Fails if the thread cannot be started.
 pub(crate) fn start(
     socket: Listener,
     listener: &Arc<AdminListener>,
@@ -92,7 +92,7 @@ pub(crate) fn start(
                 }
                 Ok(Next::Closed) => return,
                 Err(_) => {
-                    // The process is probably out of descriptors.
+                    // The process is probably out of descriptors: try again later.
                     thread::sleep(Duration::from_millis(100));
                     continue;
                 }
@@ -177,7 +177,7 @@ impl Admin {
         Asked::of(head, buf).takes_body(self.rights) && self.rejection(head, buf).is_none()
     }
 
-    /// The rejection of a request for another host, or from a web page.
+    /// The rejection of a request for another host, or of a change that a web page requests; `None` for other requests.
     fn rejection(&self, head: &RequestHead, buf: &[u8]) -> Option<Response> {
         let host = head.host.map(|host| host.of(buf));
         if let Some(host) = host.filter(|host| !self.is_own(host)) {
@@ -208,7 +208,7 @@ impl Admin {
 
     /// The response to `/metrics`: gathers the workers' metrics for Prometheus.
     fn metrics(&self) -> Response {
-        // Read before the workers report, so that their reports are of this configuration or a newer one.
+        // Read before the workers report, so that no report is of an older configuration than these counts.
         let reloads = self.status.reloads();
         match gather(&self.workers) {
             Ok(report) => {

@@ -5,7 +5,8 @@ use crate::config::document::Rights;
 use Handler::{Bodied, Named, Plain, Queried};
 use weir_http1::RequestHead;
 
-/// All paths, in the order of the document. A path is one entry: the index and the responses 404 and 405 follow.
+/// All paths, in the order of docs/gateway/monitoring.md. The index and the 404 and 405 responses follow from this
+/// table.
 static PATHS: [Path; 14] = [
     path("/", Rights::All, &[("GET", Plain(|admin| Response::text(200, index(admin.rights))))]),
     path("/metrics", Rights::Read, &[("GET", Plain(Admin::metrics))]),
@@ -51,7 +52,7 @@ static PATHS: [Path; 14] = [
 
 /// A path, its methods and their handlers.
 struct Path {
-    /// The path as in the document: `NAME` stands for a segment, `SERVER` for the rest.
+    /// The path as in the documentation: `NAME` stands for a segment, `SERVER` for the rest.
     template: &'static str,
     /// The minimum rights of an address that serves the path.
     rights: Rights,
@@ -81,7 +82,7 @@ struct Names {
     server: String,
 }
 
-/// The parts of a request head that the selection of its handler needs.
+/// The parts of a request head that determine its handler.
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'a> {
     method: &'a [u8],
@@ -101,7 +102,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Whether the request is about this path, by any method.
+    /// Whether the request is for this path, with any method.
     pub(super) fn is_for(self, path: &str) -> bool {
         self.path == path.as_bytes()
     }
@@ -119,7 +120,7 @@ pub(super) fn respond(admin: &Admin, asked: Asked<'_>, body: &[u8]) -> Response 
     let Some(handler) = path.handler(asked.method) else {
         return not_allowed(admin.rights, &path.allowed(|_| true));
     };
-    // The query is a part of the target, which another method may be for.
+    // If only other methods of this path take a query, the client probably used the wrong method: respond with 405.
     let with_query = path.allowed(|handler| matches!(handler, Queried(_)));
     match handler {
         Named(_) | Bodied(_) if asked.query.is_some() && !with_query.is_empty() => {
@@ -155,7 +156,7 @@ fn not_found(rights: Rights) -> Response {
     Response::text(404, format!("expected one of {}{limit}\n", templates.join(", ")))
 }
 
-/// The response to another method than the allowed ones, which it lists (RFC 9110 section 15.5.6).
+/// The 405 response, which lists the `allowed` methods (RFC 9110 section 15.5.6).
 fn not_allowed(rights: Rights, allowed: &[&str]) -> Response {
     let words = match allowed {
         [others @ .., last] if !others.is_empty() => format!("{} or {last}", others.join(", ")),
@@ -168,12 +169,12 @@ fn not_allowed(rights: Rights, allowed: &[&str]) -> Response {
     Response { allow: Some(allowed.join(", ")), ..Response::text(405, format!("expected {words}{limit}\n")) }
 }
 
-/// The paths of an address with these rights.
+/// The paths that an address with these rights serves.
 fn served(rights: Rights) -> impl Iterator<Item = &'static Path> {
     PATHS.iter().filter(move |path| rights == Rights::All || path.rights == rights)
 }
 
-/// The entry of a path, and the names in the path.
+/// The entry of a path, and the names in the path; `None` if no served template matches.
 fn find(rights: Rights, path: &[u8]) -> Option<(&'static Path, Names)> {
     let path = std::str::from_utf8(path).ok()?;
     served(rights).find_map(|known| Some((known, known.names_in(path)?)))
@@ -193,14 +194,14 @@ impl Path {
         self.methods.iter().find(|(known, _)| known.as_bytes() == method).map(|(_, handler)| *handler)
     }
 
-    /// The methods whose handler satisfies `is_meant`.
+    /// The methods whose handlers satisfy `is_meant`; with GET also HEAD.
     fn allowed(&self, is_meant: impl Fn(Handler) -> bool) -> Vec<&'static str> {
         let methods = self.methods.iter().filter(|(_, handler)| is_meant(*handler));
         let names = methods.flat_map(|(method, _)| [Some(*method), (*method == "GET").then_some("HEAD")]);
         names.flatten().collect()
     }
 
-    /// The names in a path of this template; `None` if the path has another one, or a name is malformed.
+    /// The names in a path that matches the template; `None` if it does not match, or if a name is malformed.
     fn names_in(&self, path: &str) -> Option<Names> {
         let name = |text: &str| if self.has_encoded_names { decoded(text) } else { Some(text.to_owned()) };
         let (mut names, mut rest) = (Names::default(), path);

@@ -8,7 +8,7 @@ pub(super) struct Response {
     pub status: u16,
     pub kind: &'static str,
     pub body: String,
-    /// The methods in `Allow`; `None` without the field.
+    /// The value of `Allow`; `None`: no such field.
     pub allow: Option<String>,
 }
 

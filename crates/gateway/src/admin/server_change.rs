@@ -2,7 +2,7 @@
 
 use crate::config::Override;
 
-/// A change of at least one of state and weight.
+/// A change of a server's state, its weight, or both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Change {
     is_drained: Option<bool>,
@@ -16,7 +16,7 @@ enum Weight {
 }
 
 impl Change {
-    /// Parses `state=drain`, `state=ready`, `weight=N` or `weight=default`, or one of each kind separated by `&`.The
+    /// Parses `state=drain`, `state=ready`, `weight=N` or `weight=default`, or one of each kind separated by `&`. The
     /// error is a message for the client.
     pub(super) fn parse(query: &[u8]) -> Result<Self, String> {
         let query = String::from_utf8_lossy(query);

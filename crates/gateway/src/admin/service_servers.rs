@@ -23,7 +23,7 @@ impl Admin {
         words
     }
 
-    /// Replaces all servers of a service by those in a JSON list.
+    /// Replaces all servers of a service with those in a JSON list.
     pub(super) fn replace_servers(&self, service: &str, body: &[u8]) -> Response {
         match endpoints(body) {
             Ok(servers) => self.change_servers(service, Edit::Replace(servers)),
@@ -31,7 +31,7 @@ impl Admin {
         }
     }
 
-    /// Adds the server in a JSON text or object.
+    /// Adds the server in a JSON string or object.
     pub(super) fn add_server(&self, service: &str, body: &[u8]) -> Response {
         match endpoint(body) {
             Ok(server) => self.change_servers(service, Edit::Add(server)),

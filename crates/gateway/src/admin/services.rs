@@ -21,7 +21,7 @@ pub(super) enum Unknown {
 }
 
 impl Admin {
-    /// Changes a server, and waits until all workers have the change.
+    /// Changes the state or weight of a server, and waits until all workers have applied the change.
     pub(super) fn change_server(&self, service: &str, server: &str, query: Option<&[u8]>) -> Response {
         let change = match Change::parse(query.unwrap_or_default()) {
             Ok(change) => change,

@@ -15,7 +15,7 @@ pub(crate) struct Changes {
     pub certificates: usize,
     pub services: usize,
     pub routes: usize,
-    /// The changed tables of general settings, such as `[limits]`.
+    /// The number of changed tables of general settings, such as `[limits]`.
     pub settings: usize,
 }
 
@@ -70,9 +70,8 @@ fn changed<T>(
     now.len() - kept + gone
 }
 
-/// The number of changes between two lists whose entries have no names: 1 for two lists that differ in one entry. Equal
-/// entries must have equal keys. Few entries should share a key, since each entry is compared with all entries of its
-/// key.
+/// The number of changes between two lists of unnamed entries, where a modified entry counts once. Equal entries must
+/// have equal keys. Few entries should share a key, since each is compared with all entries of its key.
 fn differing<'a, T: PartialEq, K: Eq + Hash>(
     now: &'a [T],
     before: &'a [T],

@@ -15,11 +15,11 @@ pub(crate) struct Delta {
     pub route_names: Option<Vec<Option<usize>>>,
 }
 
-/// The indexes of a service in both snapshots.
+/// A new or changed service: its index in the new snapshot, and in the old one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Changed {
     pub now: usize,
-    /// `None`: the service is new.
+    /// `None` for a new service.
     pub before: Option<usize>,
 }
 

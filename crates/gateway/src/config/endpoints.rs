@@ -38,7 +38,7 @@ impl Endpoints {
         Self { servers, replaces: fingerprint(&written.servers) }
     }
 
-    /// Splits the servers into parts of at most `most`, at least one part.
+    /// Splits the list into parts of at most `most` servers; an empty list has one part.
     pub(crate) fn parts(&self, most: usize) -> impl Iterator<Item = Self> {
         let count = self.servers.len().div_ceil(most).max(1);
         (0..count).map(move |part| {

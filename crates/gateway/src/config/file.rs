@@ -10,7 +10,7 @@ use super::source::{self, Document, Texts, Variables};
 use std::path::Path;
 use std::sync::Arc;
 
-/// A configuration without faults, with the contents of the files that it names, and with its names resolved.
+/// A configuration without faults, checked with the files that it names, and with its server names resolved.
 #[derive(Debug)]
 pub struct Checked {
     /// The configuration as written.

@@ -117,7 +117,7 @@ impl Findings {
         self.0.push(Finding { location: Some(location), ..fault });
     }
 
-    /// Adds a warning at a known location; `next` is what to do about it.
+    /// Adds a warning at a known location; `next` is the next step.
     pub(super) fn warn_at(&mut self, location: Location, key: &str, message: String, next: &str) {
         self.warn(key, message, next);
         if let Some(warning) = self.0.last_mut() {
@@ -138,7 +138,8 @@ impl Findings {
         }
     }
 
-    /// Adds a warning: the consequence of the value of `key`, and the next step in the imperative.
+    /// Adds a warning: `message` states the consequence of the value of `key`, and `next` the next step, in the
+    /// imperative.
     pub(crate) fn warn(
         &mut self,
         key: impl Into<String>,

@@ -1,5 +1,5 @@
 //! The state that a new configuration inherits from the active one, so that a reload drops no connection and no
-//! session. Workers keep ejections (`upstream/service.rs`), the checks' thread keeps health (`health/mod.rs`).
+//! session. Workers keep ejections (`upstream/service.rs`), and the health check thread keeps health (`health/mod.rs`).
 
 use super::named_files::{of_listener, of_service};
 use super::snapshot::{Listener, Server, Service, Snapshot};

@@ -9,7 +9,8 @@ pub(crate) enum LogFormat {
     /// An object with all fields.
     #[default]
     Json,
-    /// Text with variables such as `{status}`; `{{` stands for a brace. A variable has the index of its field.
+    /// Text with variables such as `{status}`; `{{` stands for a brace. A piece refers to a variable by the index of
+    /// its field.
     Template(Vec<Piece>),
 }
 
@@ -17,7 +18,7 @@ macro_rules! names {
     ($($name:ident, $about:literal, $value:expr;)*) => { &[$(stringify!($name)),*] };
 }
 
-/// The variables, in the order of error messages.
+/// The variables, in the order in which error messages list them.
 const VARIABLES: &[&str] = log_fields!(names);
 
 impl LogFormat {

@@ -47,7 +47,7 @@ impl Files {
     }
 
     /// A fingerprint of the contents of a certificate's chain and key. Every process and version must compute the same
-    /// fingerprint, since an upgrade passes it on.
+    /// fingerprint, since an upgrade passes it to another version.
     pub(crate) fn fingerprint(&self, certificate: &Certificate) -> u64 {
         let content = |path: &PathBuf| self.0.get(path).copied().flatten().unwrap_or_default().to_be_bytes();
         hash_of(&[content(&certificate.chain), content(&certificate.key)].concat())
@@ -98,7 +98,7 @@ pub(super) fn of_certificate(certificate: &Certificate) -> impl Iterator<Item = 
     certificate.files().into_iter().flatten()
 }
 
-/// The files of a listener's TLS, except the certificates.
+/// The CA and revocation list files of a listener's TLS.
 pub(super) fn of_listener(tls: &ListenerTls) -> impl Iterator<Item = &Path> {
     tls.client_ca.iter().chain(&tls.client_crl).map(PathBuf::as_path)
 }
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
     use tempfile::tempdir;
 
-    /// The fingerprint of the files `a` and `b`.
+    /// The fingerprint of a chain with the content `a` and a key with the content `b`.
     const FINGERPRINT: u64 = 0x9b8d_d74b_33d1_5137;
 
     /// Regression test: the fingerprint depended on the standard library's hash, but an upgrade compares it with

@@ -11,7 +11,7 @@ pub enum Network {
     Addresses {
         /// The bits of the prefix, followed by zeros.
         bits: u128,
-        /// The mask of the prefix.
+        /// A one for each bit of the prefix, followed by zeros.
         mask: u128,
     },
     /// Clients that connect over a Unix socket, and therefore have no address.
@@ -39,7 +39,7 @@ impl Network {
         }
     }
 
-    /// The address family whose public addresses are all in the union of these networks.
+    /// The name of an address family whose public addresses are all in the union of these networks, if there is one.
     pub(crate) fn internet_in(networks: &[Self]) -> Option<&'static str> {
         let v4 = |a, b, c, d| mapped(IpAddr::V4(Ipv4Addr::new(a, b, c, d)));
         // All unicast addresses, including private and reserved ones: an operator who means the Internet would not list

@@ -19,7 +19,7 @@ pub(crate) struct Override {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Overrides(BTreeMap<(String, u64), Override>);
 
-/// The changes to a server, in a form for another process.
+/// The changes to a server, as an upgrade passes them to the new process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Setting {
@@ -37,7 +37,7 @@ impl FromIterator<Setting> for Overrides {
 }
 
 impl Overrides {
-    /// All changes, in a form for another process.
+    /// All changes, as an upgrade passes them to the new process.
     pub(crate) fn settings(&self) -> Vec<Setting> {
         let all = self.0.iter();
         all.map(|((service, server), set)| Setting { service: service.clone(), server: *server, set: *set })
@@ -52,7 +52,7 @@ impl Overrides {
         }
     }
 
-    /// Replaces the changes to a server.
+    /// Replaces the changes to a server; the default removes them.
     pub(crate) fn set(&mut self, service: &str, server: u64, to: Override) {
         let key = (service.to_owned(), server);
         match to == Override::default() {

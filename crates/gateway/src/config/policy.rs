@@ -1,10 +1,10 @@
-//! The terms that listeners and routes set for exchanges.
+//! The limits, timeouts and other settings of exchanges, general ones and those of routes.
 
 use super::document::{Retries, Timeouts};
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-/// The terms of an exchange.
+/// The limits, timeouts and retries of an exchange.
 #[derive(Clone, Debug)]
 pub(crate) struct Policy {
     /// Limits of interim responses (1xx).
@@ -13,7 +13,8 @@ pub(crate) struct Policy {
     pub max_body: u64,
     pub timeouts: Timeouts,
     pub min_rates: MinRates,
-    /// Whether the route's own limits on responses differ from the general ones.
+    /// Whether the route's limits on a client that receives a response (`stall`, `answer` and the minimum rate) differ
+    /// from the general ones.
     pub has_own_response_limits: bool,
     pub retry: Retries,
     /// Bytes of a request's body that the gateway collects before it forwards the request.
@@ -57,7 +58,7 @@ pub(crate) struct RateLimit {
     pub in_common: bool,
 }
 
-/// The target and the share of copies of requests.
+/// The service that gets copies of requests, and the share to copy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct MirrorTo {
     /// The index of the service that gets the copies.
@@ -78,7 +79,7 @@ pub(crate) struct Forms {
 }
 
 impl Forms {
-    /// The form that nearly all servers understand.
+    /// The default: the fields that nearly all servers understand.
     pub(crate) const USUAL: Self = Self { x_forwarded: true, forwarded: false };
 }
 

@@ -30,7 +30,7 @@ fn the_reference_is_generated() {
 
 /// The line before a generated table, such as `<!-- keys of listener.* -->`.
 const BEGIN: &str = "<!-- keys of ";
-/// The line before a bare list of keys. Another section describes these keys.
+/// The line before a bare list of keys, which another section describes.
 const NAMES: &str = "<!-- names of ";
 /// The name of the top-level table, whose path is empty.
 const FILE: &str = "the file";
@@ -192,7 +192,7 @@ fn meaning(schema: &Value) -> String {
             meaning.push_str(&format!(" `{name}`: {}.", text.trim_end_matches('.')));
         }
     }
-    // A bar would end the cell.
+    // An unescaped bar would end the table cell.
     meaning.replace('|', "\\|")
 }
 

@@ -31,7 +31,7 @@ pub fn schema() -> String {
     format!("{schema:#}\n")
 }
 
-/// As [`schema`], with links to the documentation, and without support for environment variables.
+/// As [`schema`], but with links to the documentation, and without environment variables in values.
 pub(super) fn described() -> Value {
     // The schema is in draft 7, since editors support no later one, and contains no references, since a `$ref` hides
     // the description of the key beside it.
@@ -58,7 +58,7 @@ pub(super) fn described() -> Value {
     schema
 }
 
-/// Applies a change to all schemas in this one, and then to itself.
+/// Applies `change` to all schemas within this one, and then to this one.
 fn each(schema: &mut Value, change: &mut impl FnMut(&mut Object)) {
     let Value::Object(schema) = schema else { return };
     for (key, value) in schema.iter_mut() {

@@ -126,7 +126,8 @@ impl Checked {
         Ok(outdated)
     }
 
-    /// Adds the names of a listener's certificates that were set at run time, those in `indexes`, to its fault.
+    /// Adds to a listener's fault the requests that reset those of its certificates that were set at run time, listed
+    /// in `indexes`.
     fn because_of_certificates(&self, indexes: &BTreeSet<usize>, fault: Fault) -> Fault {
         let Fault { key, message } = fault;
         let listeners = &self.snapshot.listeners;

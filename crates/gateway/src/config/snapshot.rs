@@ -19,8 +19,8 @@ use weir_preface::proxy;
 use weir_tls::{Client, PeerName};
 use weir_transport::{Address, Place};
 
-/// One version of the configuration: values without state. Workers receive it as a message; an exchange keeps the
-/// version with which it started. A clone shares the parts whose size depends on the number of services and routes.
+/// One version of the configuration. Workers receive it as a message; an exchange keeps the version with which it
+/// started. A clone shares the parts whose size depends on the number of services and routes.
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
     /// The limits of heads and chunks for listeners and services without their own.
@@ -50,7 +50,7 @@ pub(crate) struct Snapshot {
     pub pages: Pages,
     /// The access log's file and format.
     pub access: Option<AccessLog>,
-    /// The maximum number of clients' connections; `None`: as descriptors allow.
+    /// The maximum number of clients' connections; `None`: as many as the descriptors allow.
     pub connections: Option<u32>,
     /// The maximum number of bytes in memory for all connections; `None`: no limit.
     pub memory: Option<usize>,
@@ -127,8 +127,8 @@ pub(crate) struct ListenerId(pub u32);
 /// An address for clients, with its settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Listener {
-    /// The listener's position in the configuration, until a reload finds the address among those in use and assigns
-    /// its ID.
+    /// At first the listener's index in the configuration. A reload sets the ID of the same address in use, or an
+    /// unused one.
     pub id: ListenerId,
     pub name: Arc<str>,
     /// The listener's key in the document.
@@ -229,11 +229,11 @@ pub(crate) struct Route {
     pub path: Option<PathEdit>,
     /// The treatment of paths that servers may interpret differently.
     pub ambiguous_paths: AmbiguousPaths,
-    /// The limit of requests across all workers.
+    /// The limit on the rate of requests, which all workers share.
     pub rate: Option<RateLimit>,
     /// Whether to forward TRACE requests.
     pub trace: bool,
-    /// The target and the share of copies of requests.
+    /// The service that gets copies of requests, and the share to copy.
     pub mirror: Option<MirrorTo>,
     pub request: Edits,
     pub response: Edits,
@@ -241,7 +241,7 @@ pub(crate) struct Route {
     pub request_trailers: Option<FieldNames>,
 }
 
-/// Names of fields, in any case.
+/// Names of fields, which match regardless of case.
 pub(crate) type FieldNames = Arc<[Box<[u8]>]>;
 
 /// The conditions of a route besides host and path; an empty list matches all requests.
@@ -259,7 +259,7 @@ pub(crate) struct Wanted {
     pub name: Box<[u8]>,
     /// `None`: any value matches.
     pub value: Option<Box<[u8]>>,
-    /// Also matches field names that servers may read as `name`.
+    /// Whether field names that servers may read as `name` match, too.
     pub in_any_spelling: bool,
 }
 
@@ -268,7 +268,7 @@ pub(crate) struct Wanted {
 pub(crate) enum Action {
     /// Forwards the request to the service with this index in [`Snapshot::services`].
     Pass { service: usize },
-    /// Divides the requests among routes that follow those of the configuration.
+    /// Divides the requests among shares, whose routes follow those of the configuration in [`Snapshot::routes`].
     Split(Split),
     /// Redirects the client.
     Redirect(Redirect),
@@ -311,9 +311,9 @@ pub(crate) struct Service {
     pub sticky: Option<Sticky>,
     pub eject: Eject,
     pub health: Option<Health>,
-    /// Retries per hundred requests.
+    /// Retries per hundred requests in each worker.
     pub retry_percent: u32,
-    /// Requests that may wait in each worker.
+    /// The maximum number of waiting requests in each worker.
     pub max_waiting: usize,
     /// The rules whose violations the gateway repairs in the servers' responses.
     pub accept: Rules,
@@ -389,7 +389,7 @@ pub(crate) struct UpstreamTls {
 /// One server of a service, with the settings that the workers need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Server {
-    /// The place in the configuration.
+    /// The configured URL or socket.
     pub place: Place,
     /// The current address of `place`.
     pub address: Address,
@@ -406,7 +406,7 @@ pub(crate) struct Server {
     pub announces: Option<proxy::Version>,
     /// Whether the server speaks HTTP/2.
     pub http2: bool,
-    /// An ID for hashing, the same in every worker and process.
+    /// An ID, the same in every worker and process, for hashing, overrides and health.
     pub id: u64,
 }
 

@@ -123,7 +123,7 @@ impl Counters {
         self.unprocessed_retries += u64::from(is_unprocessed);
     }
 
-    /// Counts the field blocks of a connection since the last call.
+    /// Adds the sizes of the field blocks that a connection has received and sent since the last call.
     #[inline]
     pub(crate) fn field_bytes(&mut self, with: Kind, connection: &mut Connection) {
         let (received, sent) = connection.take_field_bytes();
@@ -154,7 +154,7 @@ impl Counters {
         self.ended.0[reason.code()] += 1;
     }
 
-    /// Adds the tickets of a TLS acceptor. Call [`Counters::redeem`] once all are added.
+    /// Adds the ticket counts of a TLS acceptor. Call [`Counters::redeem`] after the last acceptor.
     pub(crate) fn tickets(&mut self, counts: TicketCounts) {
         let TicketCounts { issued, opened, expired, unknown_key, damaged } = counts;
         self.tickets_issued += issued;
@@ -171,7 +171,7 @@ impl Counters {
         *mismatched = mismatched.saturating_sub(self.tickets_redeemed);
     }
 
-    /// Counts a head that violated these relaxed rules.
+    /// Counts a repaired head, once for each of the `rules` that it violated.
     pub(crate) fn accept(&mut self, by: By, rules: Rules) {
         for rule in rules.iter() {
             *self.accepted.entry(Accepted { by: by.clone(), rule: rule.label() }).or_default() += 1;

@@ -14,7 +14,7 @@ pub(crate) struct Histogram {
 }
 
 /// The upper bounds of the buckets, in microseconds. Each is twice the previous one: [`Measured`] finds its bucket by
-/// doubling, and a latency keeps every second bound.
+/// doubling. [`Latency`](super::latency::Latency) uses every second bound.
 pub(super) const BOUNDS: [u64; 16] = {
     let mut bounds = [500; 16];
     let mut at = 1;

@@ -1,5 +1,5 @@
-//! Lines for the operator. A closed or full stream must not stop the gateway, so it ignores write errors, and a
-//! separate thread writes the workers' lines.
+//! Lines for the operator. A closed or full stream must not stop the gateway, so this module ignores write errors, and
+//! a separate thread writes the workers' lines.
 
 use super::access::clock::Clock;
 use crate::reason::Reason;

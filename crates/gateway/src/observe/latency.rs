@@ -9,9 +9,10 @@ use std::time::Duration;
 /// A response, measured once for all histograms that count it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measured {
-    /// The index of its class in [`CLASSES`].
+    /// The index of the status's class in [`CLASSES`].
     pub(super) class: usize,
-    /// The index of its bucket in the histogram of all requests, up to the number of [`BOUNDS`].
+    /// The index of the duration's bucket in the histogram of all requests; the number of [`BOUNDS`] for the last
+    /// bucket.
     pub(super) bucket: usize,
     pub(super) micros: u64,
 }

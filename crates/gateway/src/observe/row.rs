@@ -10,7 +10,7 @@ pub struct Row {
     /// The name in Prometheus' text; empty for a [`Kind::Total`].
     pub(super) name: &'static str,
     pub(super) help: &'static str,
-    /// The labels of an array, each with its values. The last label varies fastest.
+    /// The labels of the counts, each with its values. The last label varies fastest.
     pub(super) labels: &'static [(&'static str, &'static [&'static str])],
     pub(super) json: Json,
 }

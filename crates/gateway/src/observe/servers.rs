@@ -48,7 +48,7 @@ pub enum State {
     Ejected,
     /// The server's health checks fail.
     Down,
-    /// The server's weight was set to 0.
+    /// The server's weight is 0.
     Off,
     /// The server gets no new requests, except from clients with its sticky cookie.
     Drained,

@@ -12,7 +12,7 @@ pub(crate) struct Times {
     pub head: Instant,
     /// The latest attempt got its upstream connection, new or reused.
     pub attempt: Instant,
-    /// The upstream's TCP connection was established, if a handshake follows.
+    /// The upstream's TCP connection was established; set only if a TLS handshake follows.
     pub reached: Option<Instant>,
     /// The upstream connection was ready, with its handshake complete.
     pub connected: Option<Instant>,

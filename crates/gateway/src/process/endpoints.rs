@@ -34,7 +34,7 @@ pub(crate) enum Refusal {
     Unknown(String),
     /// The servers do not fit the service, or do not resolve.
     Invalid(String),
-    /// The server exists already, or a new process is taking over.
+    /// The server exists already, or a new process is taking over or has done so.
     Conflict(String),
 }
 

@@ -44,7 +44,7 @@ impl Supervisor {
         self.send(&[NotifyState::Waiting], NotifyState::Active, &format!("READY=1\n{}", line("serving")));
     }
 
-    /// Reports that the process serves again.
+    /// Reports that the process serves again, after a reload.
     pub(crate) fn ready(&self, status: impl Display) {
         self.report(&format!("READY=1\n{}", line(status)));
     }

@@ -67,7 +67,7 @@ pub(crate) fn start(reloader: Reloader) -> io::Result<Sender<Ask>> {
     let seen = Debounce::new(reloader.checked.on_disk());
     let running = Running { reloader, seen, refused: None, has_reloaded: false, asks };
     let thread = start_thread()?;
-    // The thread waits for this message.
+    // The new thread waits for this message, so sending succeeds.
     let _ = thread.send(running);
     Ok(sender)
 }
@@ -128,7 +128,7 @@ impl Running {
                 Reload::Signal | Reload::Watch => self.asks.recv_timeout(EVERY),
             };
             match ask {
-                // The requester may no longer wait.
+                // Sending fails if the requester no longer waits.
                 Ok(Ask::Reload(who)) => {
                     let outcome = self.reload();
                     let _ = who.map(|who| who.send(outcome));
@@ -220,7 +220,7 @@ impl Running {
 }
 
 impl Reloader {
-    /// Reads the configuration, applies it as a whole, and waits until all workers use it. Errors: the reason why
+    /// Reads the configuration, applies it as a whole, and waits until the workers use it. Errors: the reason why
     /// nothing has changed.
     fn reload(&mut self) -> Result<Changes, String> {
         let mut checked = self.read()?;
@@ -264,7 +264,7 @@ impl Reloader {
         self.active.replace(next, shares);
         self.checked = Arc::new(checked);
         self.follow();
-        // A worker that does not respond in time will still handle the message; `/health` reports it.
+        // A worker that does not respond in time handles the message later; `/health` reports such a worker.
         confirm(&self.workers);
         for place in opened {
             self.journal.line(format_args!("weir: listening on {place}"));
@@ -276,7 +276,7 @@ impl Reloader {
         Ok(changes)
     }
 
-    /// Reads the configuration, and repeats that if a file changes meanwhile.
+    /// Reads the configuration, and again if a file changes meanwhile, up to [`TRIES`] times.
     fn read(&self) -> Result<Checked, String> {
         for _ in 0..TRIES {
             let checked = (self.again)(&self.checked)?;
@@ -307,8 +307,8 @@ impl Reloader {
     }
 }
 
-/// The interval between checks of the files. A change takes effect when two checks in a row find it. Reading a hundred
-/// files takes a millisecond.
+/// The interval between checks of the files, and of replaced configurations that workers still use. A change takes
+/// effect when two checks in a row find it. Reading a hundred files takes a millisecond.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// The interval between attempts after a refused reload, in case the fault was not in the files.

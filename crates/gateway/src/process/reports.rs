@@ -18,7 +18,7 @@ pub(crate) fn print(workers: &[Sender<Control>]) {
     }
 }
 
-/// The error if some workers did not respond in time.
+/// The error of [`gather`]: only some workers responded in time.
 #[derive(Debug)]
 pub(crate) struct Partial {
     pub answered: usize,

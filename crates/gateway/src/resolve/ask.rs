@@ -85,7 +85,7 @@ enum Failure {
     Trouble(String),
 }
 
-/// The addresses of one family, with their TTL.
+/// The addresses of one family with their TTL, or the failure.
 type Answer = Result<(Vec<IpAddr>, Duration), Failure>;
 
 impl Servers {
@@ -201,7 +201,7 @@ impl Failure {
     }
 }
 
-/// Asks the system's resolver, on a separate thread since the call blocks.
+/// Queries the system's resolver, on a separate thread since the call blocks.
 async fn of_system(name: String) -> Option<Found> {
     let found = tokio::task::spawn_blocking(move || {
         (name.as_str(), 0).to_socket_addrs().map(|found| found.map(|at| at.ip()).collect::<Vec<_>>())

@@ -31,7 +31,7 @@ pub(crate) struct NameServers {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Prefer {
-    /// The system's preference at startup, then the family in use.
+    /// At startup the system's preference, or IPv6 with `dns.servers`; then the family in use.
     #[default]
     Any,
     /// IPv4.

@@ -55,7 +55,7 @@ pub(super) struct Settings {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Search {
     domains: Vec<Name>,
-    /// A name with at least this many dots is tried without a domain first.
+    /// A name with at least this many dots is looked up without a domain first.
     ndots: usize,
 }
 
@@ -90,7 +90,7 @@ impl Settings {
 }
 
 impl Search {
-    /// The fully qualified names to try for a host, in order. Errors: the host is not a valid name.
+    /// The fully qualified names to look up for a host, in order. Errors: the host is not a valid name.
     pub(super) fn candidates(&self, host: &str) -> Result<Vec<Name>, String> {
         let name = Name::from_str_relaxed(host).map_err(|error| format!("invalid name: {error}"))?;
         let mut own = name.clone();
@@ -110,7 +110,7 @@ impl Search {
 /// The port of DNS (RFC 1035 section 4.2).
 const PORT: u16 = 53;
 
-/// The default of the C library, like `ATTEMPTS`.
+/// The default of the C library, as is [`ATTEMPTS`].
 const TIMEOUT: Duration = Duration::from_secs(5);
 const ATTEMPTS: usize = 2;
 

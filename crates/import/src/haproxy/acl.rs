@@ -32,7 +32,7 @@ pub(super) enum Atom {
 /// A condition's translation: exact, or bounded from above and below.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Meaning {
-    /// The condition holds if and only if one of these holds, apart from letter case; `None`: no counterpart.
+    /// The closest translation: one of these holds. It is exact if `most` is the same; `None`: no counterpart.
     pub any: Option<Vec<Atom>>,
     /// If the condition holds, one of these holds; `None`: no such bound.
     pub most: Option<Vec<Atom>>,
@@ -132,7 +132,8 @@ fn push(lists: &mut Condition, means: Meaning, is_negated: bool, text: String, a
     }
 }
 
-/// The negation: from each list, one literal is false. A condition with too many combinations has no counterpart.
+/// The negation of a condition: in each list, at least one literal is false. With too many combinations, it has no
+/// counterpart.
 fn inverted(lists: &Condition) -> Condition {
     const MOST: usize = 256;
     let mut out: Condition = vec![Vec::new()];
@@ -332,7 +333,7 @@ fn headers(name: &str, how: &str, values: &[String], ignores_case: bool) -> Mean
                 false => Meaning::exact(own),
             }
         }
-        // These comparisons do not match an absent field; one with a number or a length of 0 may.
+        // These comparisons do not match an absent field, but a comparison with a number or a length may.
         "beg" | "dir" | "dom" | "end" | "reg" | "sub" | "bool" => {
             Meaning { any: None, most: Some(there), least: Vec::new() }
         }
@@ -341,7 +342,7 @@ fn headers(name: &str, how: &str, values: &[String], ignores_case: bool) -> Mean
 }
 
 fn paths(how: &str, values: &[String], ignores_case: bool) -> Meaning {
-    // A prefix with a trailing slash does not match the path without it.
+    // In HAProxy, a prefix with a trailing slash does not match the path without it.
     let atom = |pattern: Pattern| match pattern {
         Pattern::Below(ref path) if !path.is_empty() => Atom::Under(pattern),
         pattern => Atom::Path(pattern),

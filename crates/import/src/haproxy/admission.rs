@@ -121,7 +121,8 @@ fn is_harmless(action: &str) -> bool {
     ACTIONS.contains(&name) || families.iter().any(|family| name.starts_with(family))
 }
 
-/// The clients of each alternative of a line's condition; `None`: it depends on more than the client.
+/// The clients of each alternative of a line's condition; `None` for an alternative that depends on more than the
+/// client.
 fn clients(
     line: &Line,
     section: &Section,
@@ -173,7 +174,7 @@ fn of_list(list: &[Literal], entry: &Entry) -> Found {
     Found::Clients(all)
 }
 
-/// The networks of a condition; `None` if it depends on more than these.
+/// The networks of a condition on the client's address; `None` if it is another condition, or not exact.
 fn networks(literal: &Literal) -> Option<Vec<String>> {
     let atoms = literal.means.any.as_ref().filter(|_| literal.means.is_exact())?;
     let networks = atoms.iter().map(|atom| match atom {

@@ -349,7 +349,7 @@ fn address_of(address: &str, scheme: &str) -> Result<String, String> {
     if let Some(path) = unix {
         return server_url(scheme, &format!("unix:{path}"), 80);
     }
-    // HAProxy separates the port of an IPv6 address by a colon, without brackets.
+    // HAProxy separates the port of an IPv6 address with a colon, without brackets.
     let ipv6 = address.rsplit_once(':').filter(|(host, _)| host.parse::<std::net::Ipv6Addr>().is_ok());
     let address = match ipv6 {
         Some((host, port)) => format!("[{host}]:{port}"),

@@ -78,7 +78,7 @@ const QUIET: [&str; 27] = [
 /// Parameters with their values; some occur several times.
 type Params = BTreeMap<String, Vec<String>>;
 
-/// The versions from a minimum to a maximum.
+/// The versions from a minimum to a maximum; empty for Weir's default, which is both.
 pub(super) fn versions(least: Option<&str>, most: Option<&str>) -> Vec<Version> {
     match (least, most) {
         (Some("TLSv1.3"), _) => vec![Version::Tls13],
@@ -91,7 +91,7 @@ pub(super) fn versions(least: Option<&str>, most: Option<&str>) -> Vec<Version> 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Serves {
     Http,
-    /// Any, as bytes.
+    /// Any protocol, as bytes.
     Bytes,
 }
 
@@ -268,7 +268,7 @@ fn addresses(text: &str, params: &Params) -> Vec<(String, Option<u16>)> {
     };
     let (first, last) = ports.split_once('-').unwrap_or((ports, ports));
     let (Ok(first), Ok(last)) = (first.parse::<u16>(), last.parse::<u16>()) else { return Vec::new() };
-    /// Limit of ports per range.
+    /// The maximum number of ports in a range.
     const MOST: usize = 100;
     if (first..=last).len() > MOST {
         return Vec::new();

@@ -36,7 +36,7 @@ pub(super) fn prepare<'a>(
     entries.into_iter().map(|entry| Prepared { entry, section }).collect()
 }
 
-/// Limit of regions; a larger result would be unreadable.
+/// The maximum number of regions: a larger result would be unreadable.
 const MOST_REGIONS: usize = 20_000;
 
 pub(super) fn translate(
@@ -103,7 +103,7 @@ pub(super) fn translate(
     table.write(prepared.len(), document);
 }
 
-/// Adds the paths that match several patterns, where one pattern has an `{any}` segment.
+/// Adds the patterns of paths that two patterns match, one of them with an `{any}` segment.
 fn common(paths: &mut BTreeSet<Pattern>) {
     let all: Vec<_> = paths.iter().cloned().collect();
     let with_any = all.iter().filter(|path| path.path().contains('{'));
@@ -134,10 +134,10 @@ fn target(
     Some(Target { service, rules, timeouts, at: section.at.clone() })
 }
 
-/// Listeners with equal routes, in order.
+/// Groups of listeners with equal routes, in order.
 type Groups<'a> = Vec<(Vec<usize>, &'a [Leaf])>;
 
-/// A host's routes: paths with equal groups.
+/// A host's routes: the paths that have equal groups, with these groups.
 type Table<'a> = Vec<(Vec<usize>, Groups<'a>)>;
 
 /// The routes of each host, path and listener.

@@ -38,7 +38,8 @@ impl Offer {
     }
 }
 
-/// Sets `http2` of a service by its first server; returns whether `http2` is set.
+/// Enables `http2` for a service if its first `server` line prefers HTTP/2, unless the service sends a PROXY protocol
+/// header. Returns whether it did.
 pub(super) fn set(first: &Params, at: &At, service: &mut Service, notes: &mut Notes) -> bool {
     let offer = Offer::of(first);
     if offer.is_http2() && service.settings.get("proxy_protocol").is_some() {

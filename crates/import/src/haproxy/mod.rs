@@ -26,7 +26,7 @@ use weir_syntax::{Reader, SyntaxError};
 /// The parsed configuration.
 pub(super) struct Config<'a> {
     sections: &'a [Section],
-    /// The directory of relative file names.
+    /// The directory to which file names are relative.
     folder: PathBuf,
     reader: &'a dyn Reader,
 }
@@ -153,7 +153,7 @@ impl<'a> Config<'a> {
         self.lineage(section).into_iter().rev().find_map(find)
     }
 
-    /// Whether a section handles requests; otherwise it handles connections, as by HAProxy's default.
+    /// Whether a section handles requests; otherwise it handles connections, which is HAProxy's default.
     fn is_http(&self, section: &'a Section) -> bool {
         self.find(section, &["mode"]).is_some_and(|line| line.word(1) == "http")
     }

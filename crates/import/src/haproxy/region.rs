@@ -142,7 +142,8 @@ impl<'a> Region<'a> {
                 if let Some((_, holds)) = self.known.iter().find(|(known, _)| known == atom) {
                     return Some(*holds);
                 }
-                // A field's value excludes other values, and implies that the field exists.
+                // A list of methods excludes disjoint lists, and implies longer ones. A field's value excludes other
+                // values, and implies that the field exists.
                 let excludes = |known: &Atom| match (known, atom) {
                     (Atom::Methods(a), Atom::Methods(b)) => !a.iter().any(|method| b.contains(method)),
                     (Atom::Header(a, x), Atom::Header(b, y)) => a == b && x != "*" && y != "*",

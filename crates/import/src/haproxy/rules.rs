@@ -15,7 +15,7 @@ use weir_syntax::haproxy::{Line, Section};
 pub(super) struct Rule {
     pub condition: Option<Condition>,
     pub then: Then,
-    /// The rule rejects requests.
+    /// Whether the rule rejects requests.
     pub denies: bool,
     pub at: At,
 }
@@ -28,7 +28,7 @@ pub(super) enum Then {
     SetResponse(String, String),
     AddResponse(String, String),
     DropResponse(String),
-    /// Replaces a path prefix by another.
+    /// Replaces a path prefix with another.
     Path(String, String),
     /// Rejects clients above a request rate.
     Limit(Rate),
@@ -282,7 +282,7 @@ fn translated(
             notes.quiet(&format!("{} {}", word(0), word(1)));
             Ok(None)
         }
-        // The rules that check the rate read these lines.
+        // [`rate::limit`] reads these lines for the rules that check the rate.
         ("http-request", said) if said.starts_with("track-sc") && word(2) == "src" => Ok(None),
         ("http-request", said) if said.starts_with("track-sc") => {
             Err("Weir counts no rates; let the service limit them, or max_connections their number".into())

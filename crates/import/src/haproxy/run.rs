@@ -12,7 +12,7 @@ use weir_syntax::At;
 /// A frontend's rules and their targets.
 pub(super) struct Program<'a> {
     pub name: &'a str,
-    /// The section is a `listen`, which is also its own backend.
+    /// Whether the section is a `listen`, which is also its own backend.
     pub is_listen: bool,
     pub rules: Vec<Rule>,
     pub default: Option<&'a str>,
@@ -35,7 +35,7 @@ pub(super) struct Leaf {
     pub from: String,
 }
 
-/// Limit of routes per region; more would be unreadable.
+/// The maximum number of routes per region: more would be unreadable.
 const MOST_LEAVES: usize = 200;
 
 /// Applies a frontend's rules to one region of requests, and collects the routes.
@@ -220,7 +220,7 @@ impl Run<'_> {
         }
     }
 
-    /// Replaces the placeholder by the listener's port; `None` if the listener has several.
+    /// Replaces the placeholder with the listener's port; `None` if the listener has several.
     fn with_port(&mut self, value: &str, at: &At) -> Option<String> {
         if !value.contains(PORT) {
             return Some(value.to_owned());

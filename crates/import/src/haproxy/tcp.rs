@@ -1,4 +1,4 @@
-//! `mode tcp`: connections that use other protocols than HTTP, and TLS connections by server name.
+//! `mode tcp`: connections that use protocols other than HTTP, and TLS connections by server name.
 
 use super::targets::{self, Targets};
 use super::{Config, admission, backend, bind};
@@ -131,7 +131,7 @@ fn services(
     Ok(found)
 }
 
-/// The time without a byte after which HAProxy closes a connection, in milliseconds.
+/// The longest of the targets' idle timeouts in HAProxy, in milliseconds; `None` if HAProxy has none.
 fn idle(section: &Section, targets: &Targets<'_>, config: &Config<'_>) -> Option<u64> {
     let of_target = |(_, target): &(_, &Section)| {
         let client = time(section, "client", config);

@@ -38,7 +38,7 @@ fn look(directive: &Directive, notes: &mut Notes) {
         return;
     }
     if let Some((_, message)) = LOSSES.iter().find(|(known, _)| *known == name) {
-        // `proxy_next_upstream` has a default in Weir, so `off` is a loss too.
+        // Weir retries by default, so `proxy_next_upstream off` is a loss, too.
         if on || name == "proxy_next_upstream" {
             notes.loss_once(written, at, text, message);
         }

@@ -81,8 +81,8 @@ pub(super) fn denies(directive: &Directive) -> bool {
     })
 }
 
-/// Replaces a handler by one that denies all requests, since Weir cannot determine which requests nginx would reject.
-/// The handler's note names the original action.
+/// Replaces a handler with one that denies all requests, unless it responds with an error already: Weir cannot
+/// determine which requests nginx would reject. The handler's note names the original action.
 pub(super) fn closed(handler: Handler, why: &Directive) -> Handler {
     if matches!(handler.action, Action::Respond { status, .. } if status >= 400) {
         return handler;
@@ -175,7 +175,8 @@ pub(super) fn around(locations: &mut [Location<'_>]) -> Vec<(Part, Vec<Pattern>,
     routes
 }
 
-/// Protects `/app` if only `location /app/` admits requests: the pattern `/app/*` matches both.
+/// Denies `/app` where nginx rejects it and only `location /app/` admits requests, since the pattern `/app/*` matches
+/// both.
 pub(super) fn without_slash(locations: &mut [Location<'_>]) {
     let mut found = Vec::new();
     for (index, location) in locations.iter().enumerate() {

@@ -144,7 +144,7 @@ pub(super) fn guarded(scope: &Scope<'_>, then: Handler, context: &mut Context<'_
         let then = if is_allowed { handler.clone() } else { forbidden };
         if directive.arg() == "all" {
             parts.push(Part { then, ..Part::default() });
-            // `deny all` rejects every remaining request.
+            // `all` decides for every remaining client.
             return methods(scope, parts, context);
         }
         match values::network(directive.arg()) {
@@ -190,7 +190,7 @@ fn methods(scope: &Scope<'_>, parts: Vec<Part>, context: &mut Context<'_>) -> Ve
     limited
 }
 
-/// Creates a response with 403, and notes the line that demands it.
+/// A response with 403, and a note of the directive that requires it.
 fn denied(line: &Directive) -> Handler {
     Handler::new(Action::status(403)).noted(format!("{}: {}", line.at, line.text()))
 }

@@ -172,7 +172,7 @@ pub(super) fn response(
                 notes.loss(&directive.at, directive.text(), message);
             }
             _ => {
-                // `proxy_hide_header` removes the server's field, so this one replaces it.
+                // `proxy_hide_header` removes the server's field, so `add_header` replaces it.
                 let is_hidden = edits.remove.iter().any(|hidden| hidden.eq_ignore_ascii_case(name));
                 match is_hidden {
                     true => edits.put(name, text),

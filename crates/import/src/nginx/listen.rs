@@ -32,7 +32,7 @@ pub(super) struct Place {
     pub port: Option<u16>,
     pub is_tls: bool,
     pub is_default: bool,
-    /// The server requires client certificates, but the listener does not.
+    /// Whether the server requires client certificates, but the listener does not.
     pub lacks_certificates: bool,
     /// All servers of the listener, by number.
     pub servers: Vec<usize>,
@@ -104,7 +104,7 @@ fn parse(directive: &Directive, scope: &Scope<'_>, number: usize, notes: &mut No
     binds.into_iter().map(socket).collect()
 }
 
-/// The addresses and ports of a `listen`; with `ipv6only=off`, those of both address families. `None` if the directive
+/// The addresses and ports of a `listen`; with `ipv6only=off`, those of both address families. Empty if the directive
 /// is invalid.
 pub(super) fn binds(listen: &Directive) -> Vec<(String, Option<u16>)> {
     let mut binds = addresses(listen.arg());
@@ -116,7 +116,7 @@ pub(super) fn binds(listen: &Directive) -> Vec<(String, Option<u16>)> {
     binds
 }
 
-/// Limit of ports per range.
+/// The maximum number of ports in a range.
 const MOST_PORTS: usize = 100;
 
 /// The addresses and ports of a `listen` in Weir's form; none if it is invalid or a range of too many ports.

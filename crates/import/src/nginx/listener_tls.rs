@@ -71,7 +71,7 @@ fn sessions(scope: &Scope<'_>, table: &mut Table, notes: &mut Notes) {
     let Some(directive) = scope.find("ssl_session_cache") else { return };
     let shared = directive.args.iter().find_map(|arg| arg.strip_prefix("shared:")?.rsplit_once(':'));
     match shared.and_then(|(_, size)| values::bytes(size)) {
-        // By nginx's manual, a megabyte holds about 4000 sessions.
+        // According to nginx's manual, a megabyte holds about 4000 sessions.
         Some(bytes) => table.number("sessions", (bytes / 1024 * 4000 / 1024).clamp(1, 10_000_000)),
         None if matches!(directive.arg(), "off" | "none") => {
             notes.quiet("ssl_session_cache off");

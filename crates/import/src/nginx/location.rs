@@ -402,7 +402,7 @@ fn rewritten(scope: &Scope<'_>, context: &mut Context<'_>) -> Option<(String, St
     found
 }
 
-/// The removed prefix and its replacement.
+/// The path prefix that a `rewrite` removes, and its replacement; `None` if the `rewrite` does anything else.
 pub(crate) fn prefix_edit(regex: &str, replacement: &str) -> Option<(String, String)> {
     // The end of the expression, the group with the remaining path, and whether that group includes its slash.
     const TAILS: [(&str, &str, bool); 12] = [

@@ -5,7 +5,7 @@ use crate::model::{Document, Value};
 use crate::note::Notes;
 use weir_syntax::nginx::{Directive, Scope};
 
-/// Translates the access log: the first one that is not `off`, since Weir writes only one.
+/// Translates the access log: the first one with a fixed file, since Weir writes only one.
 pub(super) fn access(http: &Scope<'_>, servers: &[Scope<'_>], document: &mut Document, notes: &mut Notes) {
     let all = std::iter::once(http).chain(servers).flat_map(|scope| scope.all("access_log"));
     let mut chosen: Option<&Directive> = None;

@@ -1,4 +1,5 @@
-//! The nginx modules that forward by HTTP. `grpc_pass` has the same settings as `proxy_pass`, with another prefix.
+//! The nginx modules that forward by HTTP. The directives for `grpc_pass` are those for `proxy_pass`, with another
+//! prefix.
 
 use std::borrow::Cow;
 use weir_syntax::nginx::{Directive, Scope};

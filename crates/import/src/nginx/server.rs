@@ -299,7 +299,7 @@ fn locations_of(server: &Scope<'_>, known: &Known, at: &At, routes: &mut Parts, 
     }
 }
 
-/// The paths that both lists match.
+/// Patterns of the paths that both lists match, possibly of a few more.
 fn meet(own: &[Pattern], outer: &[Pattern]) -> Vec<Pattern> {
     let all: BTreeSet<_> =
         own.iter().flat_map(|own| outer.iter().filter_map(|outer| own.meet(outer))).collect();
@@ -406,7 +406,7 @@ fn collect<'a>(
 }
 
 /// The patterns of an expression, if patterns can express it, and enclosing patterns if its own patterns are missing or
-/// incomplete. For a location that rejects requests, the patterns cover upper and lower case.
+/// incomplete. For a case-insensitive expression of a location that rejects requests, they match upper and lower case.
 fn of_expression(regex: &str, ignores_case: bool, closes: bool) -> (Option<Vec<Pattern>>, Vec<Pattern>) {
     let patterns = of_regex(regex);
     let Some(own) = &patterns else { return (None, around_regex(regex, ignores_case)) };

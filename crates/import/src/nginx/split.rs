@@ -13,7 +13,7 @@ pub(super) struct Split<'a> {
     pub variable: &'a str,
     /// The values with their shares in hundredths of a percent.
     shares: Vec<(&'a str, u64)>,
-    /// A `proxy_pass` uses the variable.
+    /// Whether a `proxy_pass` uses the variable.
     pub is_used: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The `stream` block: connections that use other protocols than HTTP, and TLS connections by server name.
+//! The `stream` block: connections that use protocols other than HTTP, and TLS connections by server name.
 
 use super::admission::admitted;
 use super::closed::is_guard;

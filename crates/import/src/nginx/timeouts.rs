@@ -8,7 +8,7 @@ use crate::note::Notes;
 use crate::values;
 use weir_syntax::nginx::Scope;
 
-/// Translates the timeouts that nginx sets per server, and Weir once for all.
+/// Translates the timeouts that nginx sets per `server` block, but Weir only globally: the longest applies.
 pub(super) fn of_servers(servers: &[Scope<'_>], document: &mut Document, notes: &mut Notes) {
     for (name, key) in [
         ("client_header_timeout", "head"),
@@ -29,7 +29,8 @@ pub(super) fn of_servers(servers: &[Scope<'_>], document: &mut Document, notes: 
     }
 }
 
-/// The route's timeouts, unless `http` sets them for all.
+/// Returns the timeouts of a location's route, without those that `http` sets. Adds those, and any connect timeout, to
+/// the general timeouts.
 pub(super) fn of_route(
     module: Module,
     scope: &Scope<'_>,

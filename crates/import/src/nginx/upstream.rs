@@ -247,7 +247,7 @@ fn default_port(scheme: &str) -> u16 {
     if scheme == "https" { 443 } else { 80 }
 }
 
-/// Whether servers with this scheme use other protocols than HTTP.
+/// Whether servers with this scheme use protocols other than HTTP.
 fn is_stream(scheme: &str) -> bool {
     matches!(scheme, "tcp" | "tls")
 }

@@ -89,7 +89,7 @@ fn switches_of_nginx_are_listeners_keys() {
                 vec![without(http), with(https)],
                 vec![],
             ),
-            // Two servers of one listener, in either order: a setting of one server must not open the other.
+            // Two servers of one listener, in either order: a setting of one server must not apply to the other.
             (
                 format!(
                     "server {{ server_name a; {on}; return 200; }} server {{ server_name b; return 200; }}"

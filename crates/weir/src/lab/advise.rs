@@ -117,7 +117,7 @@ pub(crate) fn run(args: AdviseArgs) -> Outcome {
     }
 }
 
-/// Measures a target by the built-in experiment, and advises on the result.
+/// Measures a target with the built-in experiment, and advises on the result.
 fn of_target(name: &str, args: &AdviseArgs) -> Outcome {
     check_stored(args)?;
     let options = RunOptions { file: EXPERIMENT.into(), profile: true, ..RunOptions::default() };

@@ -94,8 +94,7 @@ pub(crate) fn check(outputs: &[Output<'_>]) -> Outcome {
     Ok(())
 }
 
-/// Writes each output, and `text` to standard output unless an output uses that. One failure does not stop the
-/// others.
+/// Writes each output, and `text` to standard output unless an output uses it. One failure does not stop the others.
 pub(crate) fn write<const N: usize>(
     text: String,
     outputs: [Output<'_>; N],

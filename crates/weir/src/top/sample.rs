@@ -12,8 +12,8 @@ use weir_http::Method;
 use weir_http1::{BodyDecoder, Limits, Parse, ResponseHead};
 use weir_transport::{Address, Place};
 
-/// A gateway and the persistent connection to it. A draining process keeps its connections after its successor has
-/// taken over the address.
+/// A gateway and the persistent connection to it. Over this connection, a draining process still responds after its
+/// successor has taken over the address.
 #[derive(Debug)]
 pub(super) struct Gateway<'a> {
     admin: &'a Place,

@@ -29,7 +29,7 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    /// The text, cut to `size`. Drops rows of servers, never the head.
+    /// The text, cut to `size`: the last line then says how many rows are missing.
     pub(super) fn draw(&self, size: Size) -> String {
         let mut lines = self.head();
         lines.push(String::new());
@@ -177,7 +177,7 @@ fn elided(text: &str, columns: usize, keep: Keep) -> String {
     begin.chain(['…'].into_iter().take(columns)).chain(text.chars().skip(count - tail)).collect()
 }
 
-/// Replaces each character that a terminal would interpret by one of one column.
+/// Replaces each character that a terminal would interpret with U+FFFD, which takes one column.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if is_hidden(c) { '\u{fffd}' } else { c }).collect()
 }

@@ -1,5 +1,5 @@
-//! Keys that take effect only together with another key. Without that key, they are a fault, since the operator expects
-//! an effect.
+//! Keys that take effect only together with another key. Setting one without the other is a fault, since the operator
+//! expects an effect.
 
 use super::{Fault, Findings, tcp};
 use crate::config::Network;
@@ -10,7 +10,7 @@ use crate::config::document::{
 };
 use weir_tls::{Group, Version};
 
-/// Checks the keys beside a route's action, most of which need a `service`.
+/// Checks a route's keys besides its conditions and action; most of them need a `service`.
 pub(super) fn of_route(route: &Route, key: &str, findings: &mut Findings) {
     let Route {
         name: _,
@@ -191,7 +191,7 @@ fn of_curves(curves: Curves, groups: &[Group], can_sign: bool, key: &str, findin
     }
 }
 
-/// Checks a service's keys other than balancing, limits and PROXY protocol.
+/// Checks a service's keys other than those for balancing.
 pub(super) fn of_service(service: &Service, key: &str, findings: &mut Findings) {
     if tcp::is_for_streams(service) {
         of_stream_service(service, key, findings);

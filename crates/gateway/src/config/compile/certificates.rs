@@ -1,4 +1,5 @@
-//! Certificates: loaded once for all listeners, reloaded only after a change of their files, and assigned to listeners.
+//! Certificates: loaded once for all listeners, and again only if their files change or their OCSP response was
+//! rejected.
 
 use super::{Fault, Findings, check_name, key_of_file, listed};
 use crate::config::document::{self, Config};
@@ -115,7 +116,8 @@ fn loaded(
     loaded.into_iter().collect()
 }
 
-/// The curves to prepare the keys for: those that a listener uses to sign, if this process supports them.
+/// The curves to prepare the keys for: [`Curves::Ifma`] if a listener signs with it and this process supports it, else
+/// the default.
 fn curves(config: &Config) -> Curves {
     let with_tls = config.listeners.values().filter_map(|listener| listener.tls.as_ref());
     let mut own = with_tls.map(|tls| Curves::from(tls.curves));
@@ -148,7 +150,7 @@ fn known_or_loaded(identity: &Identity, known: Option<&Certificate>) -> Result<C
         return Ok(known.clone());
     }
     let loaded = Certificate::load(identity, &SystemTime)?;
-    // Loaded again, since a rejected OCSP response may be valid by now.
+    // Even a known certificate is loaded again, since a rejected OCSP response may be valid by now.
     Ok(known.filter(|known| known.presented() == loaded.presented()).cloned().unwrap_or(loaded))
 }
 

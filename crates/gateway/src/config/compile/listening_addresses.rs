@@ -52,7 +52,7 @@ fn is_same(one: &Bind, other: &Bind) -> bool {
     }
 }
 
-/// The address to bind; `None` if the host has no address, which `bind` reports later.
+/// The address to bind; `None` if the host has no address, which binding the listener reports later.
 fn resolved(host: &str, port: u16) -> Option<SocketAddr> {
     match host.parse::<IpAddr>() {
         Ok(address) => Some(SocketAddr::new(address, port)),

@@ -1,4 +1,4 @@
-//! Compilation of the document to a snapshot. The compiler finds all faults before the configuration affects any
+//! Compilation of the document into a snapshot. The compiler finds all faults before the configuration affects any
 //! request.
 
 mod beside;
@@ -214,7 +214,7 @@ fn policy(config: &Config, of_heads: Option<&Limits>) -> Result<Policy, Fault> {
 
 /// The minimum data rates of clients.
 fn min_rates(written: document::MinRate, key: &str) -> Result<MinRates, Fault> {
-    // The number of bytes that a client's kernel may accept at once, even if the client reads steadily.
+    // A client's kernel may accept this many bytes at once, even if the client reads steadily.
     const LUMP: u64 = 64 * 1024;
     let document::MinRate { request, answer, window } = written;
     if !document::MinRate::WINDOW.contains(&window) {
@@ -261,7 +261,7 @@ fn key_of_file<'a>(
 ) -> Option<String> {
     let named = files.filter_map(|(key, file)| Some((key, file?.display().to_string())));
     let named = named.filter(|(_, file)| error.contains(file));
-    // Of several longest names the first wins: a file that contains both chain and key is read as the chain first.
+    // Of several longest matches, the first wins: a file that contains both chain and key is read as the chain first.
     let longest = named.reduce(|best, next| if next.1.len() > best.1.len() { next } else { best });
     longest.map(|(key, _)| key)
 }

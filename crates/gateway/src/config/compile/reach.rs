@@ -61,8 +61,8 @@ impl<'a> Reach<'a> {
         Self { config, places }
     }
 
-    /// The first route before `index` that takes every request for the route at `index`. `from` limits the comparison
-    /// to requests on that listener.
+    /// If earlier routes with the same hosts and paths take every request for the route at `index`, returns the one for
+    /// its first host and path. `from` limits the comparison to requests on that listener.
     fn first_covering(&self, index: usize, from: Option<&str>) -> Option<usize> {
         let route = &self.config.routes[index];
         let covering = |place| {

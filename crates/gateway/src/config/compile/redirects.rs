@@ -38,7 +38,8 @@ pub(super) fn of_listeners(config: &Config, findings: &mut Findings) -> Vec<(Arc
     redirecting.filter_map(|listener| findings.keep(one(listener))).collect()
 }
 
-/// Returns the only port at which clients reach TLS. Fails if there are several.
+/// Returns the port of the listeners with TLS if they have only one, else 443. Fails if they have several other than
+/// 443.
 fn secure_port(config: &Config, key: &str) -> Result<u16, Fault> {
     let binds =
         config.listeners.values().filter(|listener| has_tls(listener)).flat_map(|listener| &listener.bind);
@@ -74,7 +75,7 @@ pub(super) fn is_for_challenges(route: &document::Route) -> bool {
     !route.path.is_empty() && route.path.iter().all(is_one)
 }
 
-/// Checks that no listener named by a route redirects all requests before the route.
+/// Checks that none of the route's listeners redirects all requests before it, unless the route is for ACME challenges.
 pub(super) fn check_listeners(config: &Config, route: &document::Route, key: &str, findings: &mut Findings) {
     if is_for_challenges(route) {
         return;

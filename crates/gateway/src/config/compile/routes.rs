@@ -66,7 +66,7 @@ fn names(config: &Config, findings: &mut Findings) -> Vec<String> {
     firsts.into_keys().map(str::to_owned).collect()
 }
 
-/// Compiles a route. It checks every part, even after a fault in another.
+/// Compiles a route. Checks every part even after a fault, to report all faults at once.
 fn compile_one(
     config: &Config,
     services: &ServicePlaces<'_>,
@@ -332,7 +332,8 @@ fn path_edit(route: &document::Route, key: &str) -> Result<Option<PathEdit>, Fau
     Ok((edit != PathEdit::default()).then_some(edit))
 }
 
-/// Compiles valid edits, and adds the faults of the others to `findings`. `of_request` allows variables.
+/// Compiles the valid edits, and adds a fault to `findings` for each other one. With `of_request`, values may contain
+/// variables.
 pub(super) fn edits(edits: &document::Edits, key: &str, of_request: bool, findings: &mut Findings) -> Edits {
     let mut compiled = Edits::default();
     for name in &edits.remove {
@@ -407,7 +408,7 @@ pub(super) fn trailers(
     Ok((!names.is_empty()).then(|| names.iter().map(|name| name.as_bytes().into()).collect()))
 }
 
-/// Adds the tracing fields, unless the route sets them.
+/// Adds the tracing fields, except those that the route sets or removes.
 fn traced(config: &Config, mut edits: Edits) -> Result<Edits, Fault> {
     let document::Tracing { request_id, traceparent } = &config.tracing;
     let request_id = request_id.as_ref().map(|name| ("tracing.request_id", name.as_str(), "{request_id}"));

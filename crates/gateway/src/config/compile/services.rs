@@ -18,7 +18,7 @@ use weir_preface::proxy;
 use weir_tls::{Client, ClientSettings, Identity, Offer, PeerName, Roots};
 use weir_transport::{Endpoint, Place};
 
-/// The place of each service in the snapshot, by name.
+/// The index of each service in the snapshot, by name.
 pub(super) struct ServicePlaces<'a> {
     config: &'a Config,
     places: HashMap<&'a str, usize>,
@@ -29,7 +29,7 @@ impl<'a> ServicePlaces<'a> {
         Self { config, places: config.services.keys().map(String::as_str).zip(0..).collect() }
     }
 
-    /// Returns the index of the service that `key` names. Fails if there is no such service.
+    /// Returns the index of the service `name`. Fails if there is no such service; `key` is the key that names it.
     pub(super) fn of(&self, name: &str, key: &str) -> Result<usize, Fault> {
         self.places.get(name).copied().ok_or_else(|| {
             let known = listed(self.config.services.keys());
@@ -37,7 +37,7 @@ impl<'a> ServicePlaces<'a> {
         })
     }
 
-    /// As [`Self::of`], for a service that gets HTTP requests. Further errors: the servers do not speak HTTP.
+    /// As [`Self::of`], for a service that gets HTTP requests. Also fails if its servers do not speak HTTP.
     pub(super) fn for_requests(&self, name: &str, key: &str) -> Result<usize, Fault> {
         let place = self.of(name, key)?;
         if self.config.services.get(name).is_some_and(tcp::is_for_streams) {

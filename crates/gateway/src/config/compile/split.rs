@@ -58,8 +58,7 @@ pub(super) fn action(
     Some(Action::Split(Split { cookie: sticky.map(|name| name.as_bytes().into()), shares: shares.into() }))
 }
 
-/// Appends the routes of the shares to `routes`. A lookup by host and path finds only the routes of the configuration
-/// file.
+/// Appends the routes of the shares to `routes`, without adding them to the index by host and path.
 pub(super) fn add_routes(
     services: &ServicePlaces<'_>,
     written: &[document::Route],

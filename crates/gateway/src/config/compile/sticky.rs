@@ -58,8 +58,8 @@ fn values(secrets: &TicketSecrets, service: &str, servers: &[Server]) -> Vec<Vec
     servers.iter().map(value).collect()
 }
 
-/// Returns the secrets for cookies: shared ones, or else those of this process. Fails if the system has no source of
-/// randomness.
+/// Returns the secrets for cookies: those of a file of ticket secrets, or else those of this process. Fails if the
+/// system has no source of randomness.
 fn secrets(listeners: &[Listener], service: &str) -> Result<TicketSecrets, Fault> {
     shared(listeners).or_else(TicketSecrets::of_process).ok_or_else(|| {
         Fault::new(format!("service.{service}.sticky"), "the system has no source of randomness")

@@ -87,7 +87,7 @@ fn now() -> i64 {
 }
 
 fn date(seconds: i64) -> String {
-    // The format and revocation lists allow only four-digit years.
+    // The date format and revocation lists allow only four-digit years.
     let since = Duration::from_secs(seconds.clamp(0, LAST) as u64);
     httpdate::fmt_http_date(UNIX_EPOCH + since)
 }

@@ -27,7 +27,8 @@ pub struct Dns {
     #[serde(deserialize_with = "duration")]
     #[schemars(schema_with = "value_schemas::time", transform = value_schemas::lasting(Dns::MIN_TTL))]
     pub min_ttl: Duration,
-    /// Maximum time between two queries for a name, at least `min_ttl`, since servers often move within TTLs of hours.
+    /// Maximum time between two queries for a name, at least `min_ttl`: servers often move before a TTL of hours
+    /// expires.
     #[serde(deserialize_with = "duration")]
     #[schemars(schema_with = "value_schemas::time", transform = value_schemas::lasting(*Dns::MIN_TTL.start()..=Dns::MAX_TTL))]
     pub max_ttl: Duration,
@@ -86,7 +87,7 @@ impl fmt::Display for NameServer {
     }
 }
 
-/// DNS (RFC 1035 section 4.2).
+/// The port of DNS (RFC 1035 section 4.2).
 const PORT: u16 = 53;
 
 #[cfg(test)]

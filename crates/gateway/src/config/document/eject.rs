@@ -20,7 +20,7 @@ pub struct Eject {
     /// `"invalid"`: a truncated response, or one that is not HTTP.
     #[schemars(extend("default" = EjectOn::default().written()))]
     pub on: EjectOn,
-    /// Consecutive failures that eject a server; 0: no such limit. After its return, one failure ejects it again.
+    /// Consecutive failures that eject a server; 0: no such limit. During its slow return, one failure ejects it again.
     pub failures: u32,
     /// The percentage of failures within `window` that ejects a server. It catches a server that fails half of its
     /// requests, but never five in a row. Default: none.
@@ -57,7 +57,7 @@ impl Eject {
 
 impl Default for Eject {
     fn default() -> Self {
-        // A restart of a server takes seconds.
+        // Both periods are 10 s, since a restart of a server takes seconds.
         Self {
             on: EjectOn::default(),
             failures: 5,
@@ -73,11 +73,11 @@ impl Default for Eject {
 /// A kind of failure of a server; [`EjectOn`] selects those that count towards its ejection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// The gateway could not connect.
+    /// The connection or the TLS handshake failed, or the server did not agree to HTTP/2.
     Connect,
     /// The server did not respond in time, or stalled.
     Timeout,
-    /// The server closed the connection before the end of its response, or sent an invalid one.
+    /// The server closed or reset the connection before the end of its response, or sent an invalid one.
     Invalid,
     /// The server responded with this status.
     Status(u16),

@@ -125,7 +125,7 @@ impl Default for Limits {
             connections: None,
             memory: None,
             handshakes: None,
-            // Four steps, of up to 1 ms each, are the longest delay of a request on an open connection.
+            // Four steps of up to 1 ms each: a small delay of requests on open connections.
             handshakes_per_turn: 4,
             connections_per_client: None,
         }

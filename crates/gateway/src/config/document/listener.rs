@@ -20,7 +20,7 @@ use std::time::Duration;
 use weir_tls::{Group, ServerSettings, Suite, Version};
 use weir_transport::{UNIX, unix_path};
 
-/// An address for clients, with its settings.
+/// Addresses for clients, with their settings.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Listener {
@@ -127,7 +127,7 @@ pub struct Secured {
     /// The scheme.
     pub to: SecureScheme,
     /// The port in the redirect. Set it if clients reach TLS on another port than the gateway's, as behind a
-    /// container's port mapping. Default: 443, or else the only port of the listeners with TLS.
+    /// container's port mapping. Default: the only port of the listeners with TLS, or else 443.
     #[serde(default)]
     pub port: Option<NonZeroU16>,
     /// The status. Clients repeat the request unchanged after 308 and 307, and turn POST into GET after 301 and 302.
@@ -174,7 +174,7 @@ pub enum Underscores {
 /// An address to listen on: `HOST:PORT`, or `unix:PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Bind {
-    /// A port.
+    /// A TCP address.
     Tcp {
         /// A name, an IPv4 address, or an IPv6 address without its brackets.
         host: String,
@@ -317,13 +317,13 @@ pub enum ClientCertificates {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Certificate {
-    /// Its name, for `certificates` of a [listener](#listenername). Default: none.
+    /// The certificate's name, for `certificates` of a [listener](#listenername). Default: none.
     #[serde(default)]
     pub name: Option<String>,
     /// The certificate chain (PEM, leaf first).
     #[schemars(schema_with = "value_schemas::path")]
     pub chain: PathBuf,
-    /// Its private key (PEM).
+    /// The private key (PEM).
     #[schemars(schema_with = "value_schemas::path")]
     pub key: PathBuf,
     /// The CA's OCSP response for the leaf (DER, as `openssl ocsp -respout FILE` writes it), to be

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// The access log. The gateway always logs requests that end early to stderr.
+/// The access log. Requests that end early are reported on stderr, too.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Log {
@@ -55,7 +55,7 @@ pub struct Admin {
 }
 
 impl Log {
-    /// The format that is not a template.
+    /// The name of the only format that is not a template.
     pub(crate) const JSON: &str = "json";
 }
 
@@ -77,14 +77,14 @@ impl Admin {
 /// The rights of an admin or metrics client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rights {
-    /// Read, and change: `[admin]`.
+    /// To read and change everything: `[admin]`.
     All,
-    /// Read what monitoring needs: `[metrics]`.
+    /// To read what monitoring needs: `[metrics]`.
     Read,
 }
 
 impl Rights {
-    /// The name of the table, and of the socket.
+    /// The name of the table, and of its listening socket.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::All => "admin",
@@ -92,7 +92,7 @@ impl Rights {
         }
     }
 
-    /// The address that only this machine can reach.
+    /// The default address, which only this machine can reach.
     fn usual_bind(self) -> Bind {
         let port = match self {
             Self::All => 9901,

@@ -98,7 +98,7 @@ pub struct Config {
     pub admin: Option<Admin>,
     /// The address that serves metrics, status and health alone, read-only. Without the table, the gateway opens none.
     pub metrics: Option<Admin>,
-    /// Memory of the workers.
+    /// Sizes of the workers' buffers.
     pub buffers: Buffers,
     /// Limits of messages, connections and memory.
     pub limits: Limits,

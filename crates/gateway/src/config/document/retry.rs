@@ -21,7 +21,7 @@ pub enum Retry {
 /// The conditions for a retry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retries {
-    /// The requests to send again when a pooled connection closes.
+    /// The requests that may be sent again, after a pooled connection closes or a response with a status in `on`.
     pub requests: Retry,
     /// Response statuses after which the gateway retries on another server.
     pub on: ErrorStatuses,
@@ -31,7 +31,7 @@ pub struct Retries {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RetryTable {
-    /// The requests to which `on` applies.
+    /// The requests that may be retried, whether a pooled connection closes or `on` contains the response status.
     #[serde(default)]
     requests: Retry,
     /// Response statuses after which the gateway retries on another server.
@@ -46,7 +46,7 @@ impl From<Retry> for Retries {
 }
 
 impl<'de> Deserialize<'de> for Retries {
-    /// The name of requests, or a table.
+    /// Reads the name of the requests to retry, or a table.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = toml::Value::deserialize(deserializer)?;
         if !value.is_table() {

@@ -294,7 +294,7 @@ pub struct Respond {
     pub status: u16,
     /// The body. Default: the status in words.
     pub body: Option<String>,
-    /// Its `Content-Type`.
+    /// The `Content-Type` of the body.
     #[schemars(extend("default" = Respond::CONTENT_TYPE))]
     pub content_type: Option<String>,
 }

@@ -164,9 +164,9 @@ impl Default for Timeouts {
             linger: Duration::from_secs(2),
             drain_idle: Duration::from_millis(500),
             drain: Duration::from_secs(30),
-            // Most downloads and calls end within it; until then, the old process occupies memory.
+            // Most downloads and calls end within these 4 hours; until then, the old process occupies memory.
             upgrade_drain: Duration::from_secs(4 * 3600),
-            // Name resolution may take half of it.
+            // Name resolution may take half of this time.
             upgrade: Duration::from_secs(60),
         }
     }

@@ -43,7 +43,7 @@ where
         toml::Value::String(text) => text,
         other => other.to_string(),
     };
-    // Accepts a bare number, so that the error can suggest a unit.
+    // A bare number is read as text, too, so that the error can suggest a unit.
     parse_duration(&text).map(R::from).ok_or_else(|| {
         let meant = with_unit(&text).map(|meant| format!("; did you mean \"{meant}\"?")).unwrap_or_default();
         D::Error::custom(format!(
@@ -129,7 +129,7 @@ fn in_largest(value: u64, units: &[(&str, u64)]) -> String {
 fn parse_duration(text: &str) -> Option<Duration> {
     let (number, unit) = number_and_unit(text)?;
     let (_, milliseconds) = UNITS_OF_TIME.iter().find(|(known, _)| *known == unit)?;
-    // At most a year, which the timers can represent.
+    // At most a year, so that timers can represent the duration.
     let seconds = number * (*milliseconds as f64 / 1000.0);
     (seconds > 0.0 && seconds <= 365.0 * 86_400.0).then(|| Duration::from_secs_f64(seconds))
 }

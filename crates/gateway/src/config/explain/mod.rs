@@ -26,7 +26,7 @@ impl Checked {
 fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
     let Snapshot {
         limits: general,
-        // Explained from `checked`, which has the certificates of the files.
+        // `checked` contains the certificates of the files, which are described instead.
         certificates: _,
         listeners,
         services,

@@ -182,7 +182,7 @@ fn certificate_hint(certificate: &Presented, cheap: &HashSet<&str>) -> Option<St
     is_only.then(|| format!("certificates: {hint}: clients get one beside {origin} if they can verify it"))
 }
 
-/// A hint about a key with expensive signatures: ECDSA P-256 is cheaper, and every client can verify it.
+/// A hint about a key with expensive signatures: ECDSA P-256 is cheaper, and nearly every client can verify it.
 fn expensive_key(key: KeyName) -> Option<String> {
     let is_cheap = matches!(key, KeyName::Ecdsa(256) | KeyName::Ed25519 | KeyName::Other);
     (!is_cheap).then(|| format!("a full handshake takes less CPU time with ECDSA P-256 than with {key}"))

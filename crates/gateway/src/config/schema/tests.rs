@@ -230,7 +230,7 @@ fn the_schema_rejects_what_the_parser_rejects() {
     }
 }
 
-/// The parser accepts these numbers: their ranges are checked by the compilation.
+/// The parser accepts these numbers: the compilation checks their ranges.
 #[test]
 fn the_schema_rejects_numbers_outside_of_their_range() {
     let validator = validator();

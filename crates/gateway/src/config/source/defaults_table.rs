@@ -1,4 +1,4 @@
-//! `[defaults]`: route keys for all routes, as if each route set them.
+//! `[defaults]`: route keys that apply to each route that does not set them.
 
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
@@ -6,7 +6,8 @@ use toml::de::{DeString, DeTable, DeValue};
 /// Keys that apply to any route; the others need a `service`.
 const OF_ALL: &[&str] = &["response_headers", "rate"];
 
-/// Adds to each route the default keys that the route does not set. `[defaults]` itself remains, to be checked.
+/// Adds to each route the default keys that it does not set; to a route without a `service`, only those in [`OF_ALL`].
+/// `[defaults]` itself remains, to be checked.
 pub(super) fn apply(table: &mut DeTable<'_>) {
     let Some(DeValue::Table(defaults)) = table.get("defaults").map(|value| value.get_ref().clone()) else {
         return;
@@ -23,8 +24,7 @@ pub(super) fn apply(table: &mut DeTable<'_>) {
     }
 }
 
-/// Adds a key unless the route sets it. Merges tables key by key. In header edits, the route's own field takes
-/// precedence, regardless of case.
+/// Adds a key unless the route sets it. Merges tables key by key, and edits of fields by [`add_edits`].
 fn add<'a>(route: &mut DeTable<'a>, key: &Spanned<DeString<'a>>, value: &Spanned<DeValue<'a>>) {
     let Some(own) = route.get_mut(key.get_ref().as_ref()) else {
         route.insert(key.clone(), value.clone());
@@ -43,7 +43,7 @@ fn add<'a>(route: &mut DeTable<'a>, key: &Spanned<DeString<'a>>, value: &Spanned
     }
 }
 
-/// Adds the edits of fields that the route does not name.
+/// Adds the edits of fields that the route does not name, regardless of case.
 fn add_edits<'a>(own: &mut DeTable<'a>, defaults: &DeTable<'a>) {
     let named = names(own);
     let is_named = |name: &str| named.iter().any(|named| named.eq_ignore_ascii_case(name));

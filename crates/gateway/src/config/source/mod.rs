@@ -20,7 +20,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use weir_toml::offset_of;
 
-/// The merged contents of all texts. Spans are offsets into their concatenation.
+/// The merged contents of all texts. Spans are offsets in the joined texts, as [`Texts`] counts them.
 #[derive(Debug)]
 pub(crate) struct Document<'a> {
     texts: &'a Texts,
@@ -74,7 +74,8 @@ impl<'a> Document<'a> {
         is_whole.then_some(document)
     }
 
-    /// Adds the contents of another file. A named table must be in one file only.
+    /// Adds the contents of another file: appends to lists such as `[[route]]`, and merges tables. A key of a table,
+    /// such as `web` in `[listener.web]`, must be in one file only.
     fn merge(&mut self, other: DeTable<'a>, findings: &mut Findings) {
         let mut duplicates = Vec::new();
         for (key, value) in other {

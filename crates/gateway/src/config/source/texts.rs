@@ -31,7 +31,7 @@ impl Texts {
     }
 
     fn add(&mut self, path: &Path, findings: &mut Findings) {
-        // A gap of one makes the end of a file and the beginning of the next differ.
+        // A gap of one byte gives the end of a file and the beginning of the next different offsets.
         let start = self.0.last().map_or(0, |last| last.start + last.text.len() + 1);
         match fs::read_to_string(path) {
             Ok(text) => self.0.push(Text { path: path.to_owned(), text, start }),

@@ -1,5 +1,5 @@
-//! Conversion of a document to typed settings. The conversion reports and removes every wrong key, in order to check
-//! the others.
+//! Conversion of a document to typed settings. It reports each wrong key, up to [`MOST`], and removes it to check the
+//! others.
 
 use super::{Document, advice};
 use crate::config::document::{Config, RouteDefaults};
@@ -9,7 +9,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 use weir_toml::key_at;
 
-/// The keys that were removed because they are wrong. Errors that only follow from the removal are not reported.
+/// The removed wrong keys, each by its first two parts, such as `service.api`. Errors that only follow from the removal
+/// are not reported.
 #[derive(Debug, Default)]
 pub(crate) struct Doubts(Vec<String>);
 

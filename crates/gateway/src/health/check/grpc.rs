@@ -47,7 +47,7 @@ impl Response {
         }
     }
 
-    /// Stores a part of the body. Returns a verdict if the body is too long, or (`end`) ends without trailers.
+    /// Stores a part of the body. Returns a verdict if the body is too long, or if it ends (`end`) without trailers.
     pub(super) fn data(&mut self, data: &[u8], end: bool) -> Option<Verdict> {
         if self.body.len() + data.len() > MOST_BYTES {
             return Some(Err(format!("a response of more than {MOST_BYTES} bytes")));
@@ -56,7 +56,7 @@ impl Response {
         end.then(|| Err(NO_STATUS.to_owned()))
     }
 
-    /// Decides by the trailers and the message.
+    /// The verdict from the trailers and the message.
     pub(super) fn trailers(&self, head: &Head) -> Verdict {
         let value = field(head, "grpc-status").ok_or(NO_STATUS)?;
         match std::str::from_utf8(value).ok().and_then(|value| value.parse::<u32>().ok()) {

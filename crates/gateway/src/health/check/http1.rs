@@ -27,7 +27,7 @@ impl Get {
         }
     }
 
-    /// The result, from the received bytes. `ended`: no more bytes follow.
+    /// The result, once the received bytes determine it. `ended`: no more bytes follow.
     pub(super) fn outcome(&self, health: &Health, accept: Rules, ended: bool) -> Option<Outcome> {
         let mut head = ResponseHead::new();
         let limits = Limits::default();

@@ -22,7 +22,7 @@ pub(super) struct Check {
     pub service: String,
     pub server: config::Server,
     pub health: Health,
-    /// The relaxed rules for the response.
+    /// The rules whose violations the check repairs in the response.
     accept: Rules,
     tls: Option<Arc<config::UpstreamTls>>,
     connector: Option<Connector>,

@@ -8,7 +8,7 @@ use weir_http::FieldName;
 use weir_http1::RequestHead;
 use weir_tls::Facts;
 
-/// The parts of a request head that the gateway keeps until it writes the line.
+/// The start time, ID and copied head fields of a request, kept until the gateway writes the request's access log line.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub at: SystemTime,
@@ -28,14 +28,14 @@ pub(crate) struct Line<'a> {
     pub listener: &'a str,
     /// `HTTP/1.1`, for example; empty if the request's version is unknown.
     pub protocol: &'static str,
-    /// The result of the client's TLS handshake.
+    /// The result of the client's TLS handshake; `None` in cleartext.
     pub tls: Option<&'a Facts>,
     /// The status of the response; 0 if the client got none.
     pub status: u16,
     /// The status of a gRPC call, if known. If the gateway ended the call with an error, `status` is the HTTP status
     /// that a request without gRPC would have got.
     pub grpc: Option<Status>,
-    /// The reason for an early end.
+    /// The reason for an early end; `None` if the request ended normally.
     pub reason: Option<&'static str>,
     /// Bytes of the request body.
     pub received: u64,

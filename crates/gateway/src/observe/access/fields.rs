@@ -13,18 +13,19 @@ pub(super) enum Value<'a> {
     Text(&'a str),
     Number(u64),
     Millis(Millis),
-    /// The field does not apply: objects omit it, and texts have this in its place.
+    /// The field does not apply: JSON omits it, and templates write this text.
     Absent(&'static str),
 }
 
 /// A field of an access log line.
 pub(super) struct Field {
-    /// The name as a further key of a JSON object.
+    /// `,"name":`, the start of the member in a JSON object; [`json::write`](super::json::write) replaces the first
+    /// comma with `{`.
     pub key: &'static str,
     pub value: for<'a> fn(&'a Line<'a>) -> Value<'a>,
     #[cfg(test)]
     name: &'static str,
-    /// The text of its row in docs/gateway/monitoring.md.
+    /// The field's text in docs/gateway/monitoring.md.
     #[cfg(test)]
     about: &'static str,
 }
@@ -42,7 +43,7 @@ macro_rules! fields {
     };
 }
 
-/// The fields in the order of objects. A template refers to them by index.
+/// The fields in the order of JSON objects. A template refers to them by index.
 pub(super) static FIELDS: &[Field] = log_fields!(fields);
 
 const NONE: Value<'static> = Value::Absent("-");

@@ -21,7 +21,7 @@ pub(super) fn write(line: &Line<'_>, clock: &mut Clock, out: &mut Vec<u8>) {
             Value::Absent(_) => {}
         }
     }
-    // The first key begins with a comma. Every line has a time.
+    // Replaces the comma of the first key. There is one, since every line has a time.
     out[start] = b'{';
     out.push(b'}');
 }

@@ -96,13 +96,15 @@ impl Access {
         self.flush_at
     }
 
-    /// The number of lines that all workers lost because the disk was too slow or failed.
+    /// The number of lines that all workers lost because the disk was too slow, a write failed, or the writer had
+    /// exited.
     pub(crate) fn lost(&self) -> u64 {
         self.writer.lost.load(Ordering::Relaxed)
     }
 }
 
-/// The size from which a buffer is written immediately: larger writes save little CPU per line.
+/// The size from which a worker passes its buffer on at the end of a turn: larger writes would save little CPU per
+/// line.
 const LARGE: usize = 32 * 1024;
 
 /// The maximum age of a line: an operator who follows the file does not notice the delay.

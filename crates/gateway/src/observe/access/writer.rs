@@ -18,7 +18,8 @@ use std::time::{Duration, Instant};
 pub(crate) struct Buffers {
     /// The queue of buffers, each of whole lines.
     pub queue: SyncSender<Vec<u8>>,
-    /// The number of lost lines.
+    /// The number of lines that workers dropped, since the queue was full or the writer had exited, and of lines whose
+    /// write failed.
     pub lost: Arc<AtomicU64>,
 }
 

@@ -49,7 +49,8 @@ pub(crate) enum Next {
 
 #[derive(Debug, Default)]
 struct Counts {
-    /// The number of connections without their first response, and of later requests in progress, except upgrades.
+    /// The number of connections that wait for their first response, and of later requests in progress, except for
+    /// `/upgrade`.
     owed: usize,
     responding: usize,
 }

@@ -25,7 +25,7 @@ impl Candidate for Given {
 pub(crate) enum Label {
     /// From systemd, with the name in `FileDescriptorName=`, by default the name of the socket unit.
     Named(String),
-    /// From the old process, for the admin address or the listener with this name; `place` is the address in the old
+    /// From the old process, for an admin address or the listener with this name; `place` is the address in the old
     /// configuration.
     Handed { admin: bool, name: String, place: String },
 }

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use weir_reactor::Listener;
 use weir_reactor::listener::{BindError, Hold};
 
-/// A handle on a socket, which keeps it open.
+/// A handle that keeps a listening socket open.
 #[derive(Debug)]
 pub(crate) struct Kept {
     /// The ID of the listener; `None` for an admin address.

@@ -5,7 +5,7 @@ use weir_transport::Address;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
-    /// Whether this is the admin address, not a listener's.
+    /// Whether this is an admin or metrics address, not a listener's.
     pub admin: bool,
     pub name: String,
     /// The address as written in the configuration, without a scheme.
@@ -19,7 +19,7 @@ pub(crate) trait Candidate {
     fn address(&self) -> &Address;
 }
 
-/// The sockets of each address, and the unassigned ones with their numbers.
+/// The sockets of each address, and the unassigned ones, each with its index in the given list.
 #[derive(Debug)]
 pub(crate) struct Matched<C> {
     pub taken: Vec<Vec<C>>,
@@ -62,7 +62,7 @@ fn has_same_address<C: Candidate>(wanted: &Wanted, given: &C) -> bool {
     is_meant && *given.address() == wanted.address
 }
 
-/// A systemd socket may be named after a listener, and have another address than the listener's.
+/// Matches a systemd socket by the name of the listener, since its address may differ from the configured one.
 fn has_same_name<C: Candidate>(wanted: &Wanted, given: &C) -> bool {
     matches!(given.label(), Label::Named(name) if *name == wanted.name)
 }

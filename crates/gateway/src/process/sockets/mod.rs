@@ -37,8 +37,8 @@ pub(crate) struct Sockets {
 }
 
 impl Sockets {
-    /// Takes over the inherited sockets and binds the other addresses, without listening yet. Errors: an address is in
-    /// use, or a systemd socket matches no address in the configuration.
+    /// Takes over the inherited sockets and binds the other addresses, without listening yet. Errors: an address does
+    /// not resolve or cannot be bound, or a systemd socket matches no address in the configuration.
     pub(crate) fn new(
         sites: &[Site],
         admins: &[(Rights, &document::Admin)],
@@ -132,7 +132,8 @@ fn without_place(given: &impl Candidate, wanted: &[Wanted]) -> Fault {
     }
 }
 
-/// The sockets of an address: those in `there`, and new ones up to one per worker, if the system allows it.
+/// The sockets of an address: those in `there`, and new ones up to one per worker. Workers share a Unix socket, and
+/// inherited sockets to which [`Listener::join`] can add none.
 fn found(
     address: &Address,
     mode: u32,

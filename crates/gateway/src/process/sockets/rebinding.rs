@@ -34,7 +34,7 @@ struct InUse {
     label: Label,
     address: Address,
     hold: Hold,
-    /// The number of descriptors for its sockets: the handles, and the workers' sockets.
+    /// The number of descriptors of the address's sockets: the handles, and the workers' sockets.
     descriptors: usize,
 }
 
@@ -89,7 +89,7 @@ impl Rebinder {
     }
 
     /// Sets the IDs of `sites`, the listeners of another configuration, and binds new addresses. Errors: an address
-    /// cannot be bound, or a systemd socket no longer has a listener.
+    /// does not resolve or cannot be bound, or a systemd socket no longer has a listener.
     pub(crate) fn prepare(&mut self, sites: &mut [Site]) -> Result<Rebinding, Findings> {
         let mut findings = Findings::default();
         let wanted: Vec<_> = sites.iter().filter_map(|site| findings.keep(super::wanted(site))).collect();
@@ -98,7 +98,7 @@ impl Rebinder {
         }
         let Matched { taken, left } = matched(&wanted, self.in_use.clone());
         let gone: Vec<_> = left.into_iter().map(|(_, in_use)| in_use).collect();
-        // systemd keeps a socket open that it has passed, so clients would stay in its queue.
+        // systemd keeps a socket open that it has passed, so clients would wait in its queue indefinitely.
         if let Some(lent) = gone.iter().find(|in_use| in_use.hold == Hold::Lent) {
             findings.fault(without_place(lent, &wanted));
             return Err(findings);

@@ -6,7 +6,8 @@
 use crate::config::{Endpoints, Setting};
 use serde::{Deserialize, Serialize};
 
-/// The environment variable that makes a process the new one of an upgrade.
+/// The environment variable by which the old process tells the program it starts that it is the new process of an
+/// upgrade.
 pub(super) const VARIABLE: &str = "WEIR_UPGRADE";
 
 /// The value of [`VARIABLE`]: the version of these messages, incremented with each change that an older or newer
@@ -67,7 +68,8 @@ pub(super) struct HandedCertificate {
     pub length: usize,
 }
 
-/// Further state that the new process adopts.
+/// The contents of [`FromOld::End`]: the upgrade counts, which the new process continues, and whether the ticket secret
+/// follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct State {

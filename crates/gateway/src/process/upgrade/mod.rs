@@ -34,7 +34,7 @@ pub(crate) enum Outcome {
     Refused { error: String },
 }
 
-/// Upgrades of this process: at most one succeeds.
+/// The state of this process's upgrade: it may attempt several, but at most one succeeds.
 #[derive(Debug)]
 pub(crate) struct Upgrades {
     phase: Mutex<Phase>,
@@ -49,10 +49,10 @@ pub(crate) struct Upgrades {
 
 #[derive(Debug)]
 enum Phase {
-    /// This process does not accept yet, and only the old process knows of it.
+    /// This process does not accept yet; the old process, if there is one, is still the service.
     Starting(Vec<Kept>),
     Serving(Vec<Kept>),
-    /// An upgrade was requested, or, with a process, is in progress.
+    /// An upgrade was requested; with a [`Candidate`], it is in progress.
     Upgrading(Vec<Kept>, Option<Candidate>),
     Stopping,
     /// The workers are draining. `taken`: the listeners that the new process has taken over.
@@ -65,7 +65,7 @@ enum Phase {
 #[derive(Debug)]
 struct Candidate {
     line: Arc<Line>,
-    /// The numbers of the sockets that the process does not take over; `None`: it must not begin yet.
+    /// The numbers of the sockets that the process does not take over; `None` until it may begin.
     left: Option<Vec<usize>>,
 }
 
@@ -104,8 +104,8 @@ impl Upgrades {
         }
     }
 
-    /// Checks that changes at run time will last. Errors: a new process is taking over, and would not receive the
-    /// changes.
+    /// Checks that changes at run time will last. Errors: a new process is taking over or has done so, and would not
+    /// receive them.
     pub(crate) fn lasts(&self) -> Result<(), String> {
         match &*self.lock() {
             Phase::Upgrading(..) => Err(format!("{UPGRADING}: ask again when it is over")),
@@ -129,7 +129,7 @@ impl Upgrades {
             old.serve()?;
         }
         // The upgrade cannot be undone from here on, since the old process cannot accept connections from the queue of
-        // a new socket. So errors of single addresses are only warnings.
+        // a new socket. So an error at a single address is only a warning.
         let added = sockets.iter().filter(|kept| kept.joins).map(Kept::begin);
         for error in added.filter_map(Result::err) {
             self.journal.warn(format_args!("weir: warning: {error}"));

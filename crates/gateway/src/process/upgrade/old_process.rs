@@ -44,7 +44,8 @@ impl OldProcess {
         Ok(Some(Self(Arc::new(channel))))
     }
 
-    /// Receives everything that the old process hands over. Errors: a message is unknown to this version.
+    /// Receives everything that the old process hands over. Errors: the old process has exited, or this version does
+    /// not accept a message.
     pub(crate) fn receive(&self) -> Result<Received, String> {
         self.receive_all().map_err(|error| {
             let why = format!("upgrade: what the process before hands over: {error}");
@@ -91,7 +92,7 @@ impl OldProcess {
     }
 
     /// Reports that this process is ready and does not take over the sockets with these numbers, and waits until it may
-    /// begin. Errors: the old process has exited.
+    /// begin. Errors: the old process has exited, or sends another message.
     pub(crate) fn take_turn(&self, left: Vec<usize>) -> io::Result<()> {
         self.0.send(&FromNew::Ready { left }, &[]).map_err(gone)?;
         match self.0.receive().map_err(gone)? {

@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// This program by its path: an upgrade starts the file that is at the path then, not the one that this process runs.
+/// The path of this program. An upgrade starts the file that is then at the path, which may be newer than this process.
 #[derive(Debug)]
 pub(super) struct Program {
     path: PathBuf,

@@ -165,8 +165,8 @@ impl Keeper {
         }
     }
 
-    /// Moves servers to another address if the name has lost theirs. Returns the reason why an address could not be
-    /// confirmed, if any.
+    /// Moves each server whose address the name has lost to another address of the name. Returns the reason why an
+    /// address could not be confirmed, if any.
     fn move_servers(&self, name: &str, found: &Found) -> Option<String> {
         let mut unknown = None;
         self.active.change(|snapshot| {

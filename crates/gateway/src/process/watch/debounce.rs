@@ -16,7 +16,7 @@ impl<T: Clone + PartialEq> Debounce<T> {
         &self.last
     }
 
-    /// Records the content that a check found. Returns the content if it takes effect now, as a change.
+    /// Records the content that a check found. Returns the content if it is a change that takes effect now.
     pub(crate) fn next(&mut self, found: T) -> Option<&T> {
         let is_stable = found == self.last;
         self.last = found;

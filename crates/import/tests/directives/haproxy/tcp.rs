@@ -266,7 +266,8 @@ fn names_of_tls_in_bytes() {
             &["allow = \"10.0.0.0/8\"\npassthrough"],
             &[],
         ),
-        // Regression test: HAProxy applies the first rule, Weir the most specific name.
+        // Regression test: a later rule for a name took effect, although an earlier rule for its domain applies first
+        // in HAProxy.
         (
             "bind :443; use_backend a if { req.ssl_sni -m end .test }; use_backend b if { req.ssl_sni b.test }",
             &["passthrough = [\n    { name = \"*.test\", service = \"a\" },\n]", "!b.test\","],

@@ -41,15 +41,15 @@ pub(super) struct Proof {
     directory: PathBuf,
 }
 
-/// What an experiment with the changed setting says about a finding.
+/// The verdict of an experiment with the changed setting on a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Outcome {
-    /// CPU per request fell.
+    /// CPU time per request fell significantly.
     Proved,
-    /// CPU per request did not change significantly.
+    /// CPU time per request did not change significantly.
     NotProved,
-    /// CPU per request rose.
+    /// CPU time per request rose significantly.
     Contradicted,
 }
 

@@ -126,7 +126,7 @@ fn an_address_that_cannot_be_bound_changes_nothing() {
     TcpStream::connect(process.address_of("x")).unwrap();
     drop(listener);
     let (numbers, rebound) = process.change(sites(&new, "600")).unwrap();
-    // The failed attempt has used up numbers.
+    // The failed attempt used up IDs.
     assert_eq!((numbers, rebound.closed.len()), (vec![5, 6, 7, 8], 1));
     assert_eq!(mode(&path), 0o600);
     TcpStream::connect(&fresh).unwrap();
