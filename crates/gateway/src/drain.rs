@@ -1,4 +1,4 @@
-//! The drain of a worker, from its last accept to its exit, and the drain of clients whose listener was removed.
+//! The drain of a worker before its exit, and of clients whose listener was removed or changed.
 
 use crate::config::document::Timeouts;
 use std::time::{Duration, Instant};
@@ -41,7 +41,7 @@ impl Drain {
         }
     }
 
-    /// Whether the worker has stopped accepting.
+    /// Whether a drain is in progress.
     pub(crate) fn is_on(self) -> bool {
         self != Self::No
     }

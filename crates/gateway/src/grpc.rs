@@ -37,7 +37,7 @@ impl Call {
         Self { within, status: None }
     }
 
-    /// Records the status in the head of a response that has no body.
+    /// Records the status in the head of a response without a body, if it contains one.
     pub(crate) fn note_fields(&mut self, fields: &[Field], buf: &[u8]) {
         self.status = value(fields, buf, STATUS).map(Status::read).or(self.status);
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use weir_reactor::{Key, Slab};
 
-/// A kind of value in a [`Store`]. Each kind has keys of its own type, for which one of the empty types below stands.
+/// A kind of value in a [`Store`]. Each kind is one of the empty types below, and has its own type of keys, [`Id`].
 pub(crate) trait Kind {
     /// The tag that marks keys of this kind in the poller and the timers.
     const TAG: u8;
@@ -70,7 +70,7 @@ pub(crate) type MirrorId = Id<OfMirror>;
 pub(crate) type ServiceId = Id<OfService>;
 pub(crate) type ServerId = Id<OfServer>;
 
-/// The key of a value of one kind.
+/// A key for the [`Store`] of kind `K`; the compiler rejects it for stores of other kinds.
 pub(crate) struct Id<K>(Key, PhantomData<fn() -> K>);
 
 impl<K: Kind> Id<K> {

@@ -7,8 +7,8 @@
 //!
 //! A client's connection (`downstream`), a request with its response (`exchange`) and a connection to a server
 //! (`upstream`) refer to each other only by key. A `worker` performs each step that involves more than one of them.
-//! `process` surrounds the workers: start, reload, upgrade. `config` contains values without state, and `limits` the
-//! state of the limits on clients and servers.
+//! `process` starts the workers, reloads their configuration, and upgrades the program. `config` contains values
+//! without state, and `limits` the state of the limits on clients and servers.
 
 pub mod harness;
 

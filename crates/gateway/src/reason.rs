@@ -29,7 +29,7 @@ pub enum Reason {
     ListenerGone,
     /// The request is a `CONNECT`, or asks for a WebSocket tunnel that its route or its server does not open.
     ConnectMethod,
-    /// `TRACE`, on a route that does not forward it.
+    /// The request is a `TRACE`, which its route does not allow.
     TraceMethod,
     /// `Max-Forwards` is not a number, or occurs twice.
     BadMaxForwards,
@@ -135,15 +135,15 @@ pub enum Reason {
     UpstreamUnasked,
     /// A tunnel had no traffic for too long.
     TunnelIdle,
-    /// The drain timed out.
+    /// The connection was still in use at the drain's deadline.
     DrainTimeout,
     /// A fault of the gateway itself: a state that should be impossible.
     Internal(&'static str),
 }
 
 impl Reason {
-    /// The status for the client, if no response has started. `None` if the client has disconnected, or could not parse
-    /// a response.
+    /// The status for the client, if no response has started. `None` if the client cannot get one: before HTTP, after a
+    /// disconnect or a violation of HTTP/2, or once a response or a tunnel has started.
     pub fn status(&self) -> Option<u16> {
         Some(match self {
             Self::NotTls | Self::BadMaxForwards | Self::AmbiguousPath | Self::UnderscoreInName => 400,

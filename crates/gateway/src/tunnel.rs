@@ -22,7 +22,7 @@ pub(crate) struct Tunnel {
 pub(crate) enum Origin {
     /// A TLS connection that the gateway forwards undecrypted.
     Passed,
-    /// A request that switched protocols. Its response has a line in the access log.
+    /// A request that switched protocols. Its access log line was written at the switch.
     Request(RequestLine, Times),
     Tcp(Box<TcpConnection>),
 }

@@ -1,4 +1,4 @@
-//! The events that the gateway waits for, and their timeouts.
+//! The client events that the gateway waits for, and their timeouts; the causes of all timers.
 
 use super::{Limit, ServerWait};
 use crate::config::document::Timeouts;

@@ -31,7 +31,7 @@ impl<S: Socket> Client<S> {
         }
     }
 
-    /// Clears the deadline if it belongs to `wait`. The input received now does not affect other deadlines.
+    /// Clears the deadline if it belongs to `wait`. Input that ends one wait does not extend the deadline of another.
     pub(crate) fn stop_waiting_for(&mut self, wait: Wait) {
         if self.timer.pending().is_some_and(|(_, why)| why == Cause::Waited(wait)) {
             self.timer.clear();

@@ -21,7 +21,7 @@ pub(crate) struct Frontend {
     pub id: ListenerId,
     pub name: Arc<str>,
     pub role: Role,
-    /// Networks of trusted proxies in front.
+    /// Networks of trusted proxies.
     pub trusted: Arc<[Network]>,
     /// The field in which the trusted proxies report the client's address.
     pub proxy_field: ProxyField,
@@ -38,7 +38,7 @@ pub(crate) struct Frontend {
     pub http2: bool,
     /// The settings and limits that all HTTP/2 connections of the listener share.
     pub http2_config: Arc<weir_http2::Config>,
-    /// Rules that requests may violate.
+    /// The parser's rules that requests may violate.
     pub accept: Rules,
     pub limits: Limits,
     /// The server names whose connections the gateway forwards undecrypted.
@@ -106,8 +106,7 @@ impl Frontend {
         }
     }
 
-    /// The plan for the listener's connections: its last one, if a reload has removed the listener or changed its
-    /// clients, else `current`, the worker's plan.
+    /// The plan for the listener's connections: [`Self::last_plan`] if it is set, else `current`, the worker's plan.
     #[inline]
     pub(crate) fn plan<'a>(&'a self, current: &'a Rc<Plan>) -> &'a Rc<Plan> {
         self.last_plan.get().unwrap_or(current)
@@ -157,8 +156,8 @@ impl Frontend {
         Network::any_contains(&self.announced_by, address)
     }
 
-    /// Admits a client, unless it is denied or has `most` connections already. Returns its permit, if connections per
-    /// client are limited.
+    /// Admits a client, unless `allow` or `deny` excludes it, or it has `most` connections already. Returns its permit,
+    /// if connections per client are limited.
     pub(crate) fn admit(
         &self,
         client: Option<SocketAddr>,

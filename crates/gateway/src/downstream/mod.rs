@@ -51,7 +51,8 @@ pub(crate) struct Client<S> {
     pub named_certificate: Option<u32>,
     /// Whether [`Self::objection`] checks each request.
     pub may_object: bool,
-    /// The header lines about the client (`X-Forwarded-*`) that are added to every request of this connection.
+    /// The field lines about the client (`X-Forwarded-*`) for this connection's requests, if no trusted proxy is in
+    /// front and the configuration sets no other forms.
     pub forwarded: Box<[u8]>,
     /// Received but unprocessed bytes: a partial preface, head or frame, or pipelined input.
     pub held: Vec<u8>,
@@ -162,8 +163,9 @@ impl<S: Socket> Client<S> {
         Some(Addresses { source: self.peer?, destination })
     }
 
-    /// Waits for the next request after a complete response. Clears the deadline: otherwise a next wait of the same
-    /// kind would continue the old timeout. The timer's entry stays in the wheel, so clearing takes only a few stores.
+    /// Waits for the next request after a complete response. Clears the deadline: otherwise the next wait, if of the
+    /// same kind, would continue the old timeout. The timer's entry stays in the wheel, so clearing takes only a few
+    /// stores.
     #[inline]
     pub(crate) fn request_is_over(&mut self) {
         self.phase = Phase::Head { started: false };
@@ -244,7 +246,8 @@ impl<S: Socket> Client<S> {
         stream.map_or(0, |stream| stream.pending() + self.transport.pending())
     }
 
-    /// Whether a stream's response waits for more urgent ones, so that the delay is not the client's fault.
+    /// Whether a stream's response waits for others because of its priority, so that the delay is not the client's
+    /// fault.
     #[inline]
     pub(crate) fn yields(&self, stream: Option<StreamNo>) -> bool {
         stream.is_some_and(|no| self.h2.as_ref().is_some_and(|h2| h2.yields(no)))
@@ -296,7 +299,7 @@ impl<S: Socket> Client<S> {
         !self.ended
             && match (self.phase, upward) {
                 (Phase::Closing | Phase::Preface(_), _) => true,
-                // The gateway responds to some requests itself, possibly faster than the client reads the responses.
+                // Stops reading while the client does not read its responses: the gateway's own ones could pile up.
                 (Phase::Head { .. }, _) => self.transport.pending() < MAX_PENDING,
                 // The limit is twice the usual one, so that one stream does not block the others. Without a limit,
                 // responses to control frames could grow indefinitely.

@@ -50,11 +50,11 @@ impl<S: Socket> Client<S> {
         (status >= 400 && self.is_grpc(stream)).then(|| Status::of_http(status))
     }
 
-    /// Asks the client to send the body that it announced with `Expect`.
+    /// Sends `100 Continue` to a client that waits for it before it sends the body.
     pub(crate) fn say_continue(&mut self, stream: Option<StreamNo>, wire: &mut Wire) {
         let out = self.transport.stage(wire);
         match (stream, &mut self.h2) {
-            // The client may have reset the stream.
+            // Best effort: the client may have reset the stream.
             (Some(no), Some(h2)) => {
                 let _ = h2.connection.head(no, Part::Interim, |to| to.status(100), out);
             }

@@ -44,7 +44,8 @@ pub(crate) struct Passed {
 }
 
 impl Body {
-    /// A body with framing `from`, sent chunked or as is.
+    /// A body with framing `from`, sent as is or (`chunked`) in a form that can carry trailers: in chunks, or on a
+    /// stream.
     pub(crate) fn new(from: Framing, chunked: bool, limits: &Limits) -> Self {
         Self {
             decoder: BodyDecoder::new(from, limits),
@@ -55,7 +56,7 @@ impl Body {
         }
     }
 
-    /// Forwards these trailers, if both the sender and the receiver use chunked framing.
+    /// Sets the trailers to forward. No effect if the body is sent as is.
     pub(crate) fn pass_trailers(&mut self, trailers: Trailers) {
         if self.chunked {
             self.decoder.keep_trailers();

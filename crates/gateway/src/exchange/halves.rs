@@ -16,7 +16,8 @@ pub(crate) enum RequestHalf {
 pub(crate) enum ResponseHalf {
     /// The gateway has forwarded no final head yet.
     Awaiting,
-    /// The gateway has forwarded the head. `upstream_persists`: the server's connection persists after the response.
+    /// The gateway has forwarded the final head. `upstream_persists`: the server's connection persists after the
+    /// response.
     Forwarding { body: Body, upstream_persists: bool },
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct HeldBody {
     pub body: Vec<u8>,
     /// Finds the body's end.
     pub decoder: BodyDecoder,
-    /// The request is sent once the buffer has this many bytes, or the whole body.
+    /// The request is sent once the buffer contains this many bytes, or the whole body.
     pub most: usize,
     /// The route's maximum body length.
     pub max_body: u64,

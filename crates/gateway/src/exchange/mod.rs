@@ -41,8 +41,7 @@ pub(crate) struct Exchange {
     pub client: ClientId,
     pub stream: Option<StreamNo>,
     pub stage: Stage,
-    /// The latest attempt; `None` before [`Stage::Forwarding`], or if no connection was available for a further
-    /// attempt.
+    /// The latest attempt; `None` while the request has no connection.
     pub attempt: Option<Attempt>,
     pub method: Method,
     pub version: Version,
@@ -62,7 +61,7 @@ pub(crate) struct Exchange {
     pub request: RequestHalf,
     pub response: ResponseHalf,
     pub interims: Interims,
-    /// The request's head, while the gateway may still send the request.
+    /// The request's head, while the gateway may have to send it, for the first time or again.
     pub head: Option<Box<HeldHead>>,
     /// The part of the body that was sent to a server, while the request may be sent again.
     pub sent_body: Option<Box<SentBody>>,
@@ -139,8 +138,8 @@ pub(crate) struct Leg {
 }
 
 impl Leg {
-    /// The framing in which a request's body arrives, if servers receive it with the framing `declared`. A stream's
-    /// bytes arrive without their DATA frames.
+    /// The framing in which a request's body reaches its decoder. `declared` is the framing for HTTP/1.1 servers: on a
+    /// stream, a chunked body arrives without chunks, until the stream ends.
     pub(crate) fn framing(self, declared: Framing) -> Framing {
         match (self.stream, declared) {
             (Some(_), Framing::Chunked) => Framing::UntilClose,

@@ -23,11 +23,11 @@ pub(crate) struct Head {
 pub(crate) enum HeadStep {
     /// The gateway drops the head.
     Skip,
-    /// An interim response: the gateway forwards it, and another head follows.
+    /// The gateway forwards the interim response, and another head follows.
     Interim,
     /// The protocol is switched: the bytes that follow are not HTTP.
     Switch,
-    /// The final response: its body's framing towards the client, and whether trailers are forwarded.
+    /// The final response: its body's framing towards the client, and whether the gateway forwards trailers.
     Final { framing: Framing, trailers: bool },
     /// The head ends the exchange.
     End(Reason),
@@ -67,8 +67,8 @@ impl Exchange {
             (Framing::Chunked | Framing::UntilClose, Version::Http10) => Framing::UntilClose,
         };
         self.status = head.status;
-        // The upstream responded before the request was complete: the connection closes instead of waiting for the
-        // rest.
+        // The server redirected or rejected the request before it was complete: the client's connection closes, instead
+        // of waiting for the rest.
         let cut_short = head.status >= 300 && !self.request.is_done();
         self.persistent &= framing != Framing::UntilClose && !cut_short && !draining;
         self.authenticates_connection |= head.authenticates_connection;

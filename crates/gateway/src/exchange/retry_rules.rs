@@ -8,8 +8,8 @@ impl Exchange {
     /// be a reused one, which the server may have closed before it read the request. The request must allow repetition,
     /// since the server may already have processed it.
     pub(super) fn can_retry(&self) -> bool {
-        // An HTTP/2 retry may get a reused connection again, so without this limit it could repeat indefinitely. An
-        // HTTP/1.1 retry dials.
+        // An HTTP/2 retry may get a reused connection again, so without this limit a request could be retried
+        // indefinitely. An HTTP/1.1 retry always dials.
         self.attempt.is_some_and(|attempt| attempt.reused && (attempt.stream.is_none() || self.retries == 0))
             && self.times.first_byte.is_none()
             && self.is_repeatable

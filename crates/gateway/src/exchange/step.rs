@@ -28,7 +28,7 @@ pub(crate) enum Event {
 pub(crate) enum Step {
     /// Nothing: the exchange continues.
     Wait,
-    /// Sends the request again, on a new connection.
+    /// Sends the request again, on another connection or stream.
     Retry,
     /// Sends the request again, on any connection: the server has not processed it.
     SendElsewhere(Reason),

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// The number of streams whose output waits for a window, and their waiting time since the last count. The clock does
-/// not advance within a turn.
+/// not advance within a turn, so one count at the turn's end suffices.
 #[derive(Debug, Default)]
 pub(super) struct BlockedStreams {
     now: u32,

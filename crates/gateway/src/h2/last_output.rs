@@ -18,7 +18,7 @@ impl H2 {
         std::mem::take(&mut self.last_output_moved)
     }
 
-    /// Whether a stream remains whose exchange is over.
+    /// Whether any stream has no exchange: it is over or, for a deferred request, has not begun.
     pub(crate) fn has_last_output(&self) -> bool {
         self.without_exchange().next().is_some()
     }

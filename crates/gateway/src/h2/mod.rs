@@ -32,8 +32,8 @@ use weir_http2::{Config, Connection, ErrorCode, Role, StreamNo};
 #[derive(Debug)]
 pub(crate) struct H2 {
     pub connection: Connection,
-    /// The streams, in the order of their IDs. A stream leaves the list when its exchange is over and its output has
-    /// been sent.
+    /// The streams, in the order of their IDs. A stream leaves the list when it is reset, or when its exchange is over
+    /// and its output has been sent.
     streams: Vec<Stream>,
     /// The index of the stream whose turn to send is next.
     next: usize,
@@ -50,7 +50,7 @@ pub(crate) struct H2 {
     /// Whether a stream without an exchange has sent output since [`Self::take_last_output_moved`].
     last_output_moved: bool,
     rare: Option<Box<Rare>>,
-    /// Whether frames wait for the next turn. Meanwhile, the gateway does not read from the client.
+    /// Whether frames wait for a later turn. Meanwhile, the gateway does not read from the client.
     pub is_postponed: bool,
     /// The time up to which the budgets for abusive frames have been replenished.
     forgiven: Option<Instant>,
@@ -223,7 +223,8 @@ impl H2 {
         above.filter_map(|stream| stream.exchange).collect()
     }
 
-    /// Whether output of a stream waits for the peer's credit rather than for its turn on a slow connection.
+    /// Whether a stream has output, but its own window is exhausted. `false` if the output waits only for the
+    /// connection: for its window, or for a turn to send.
     pub(crate) fn waits_for_window(&mut self, no: StreamNo) -> bool {
         let has_output = self.get(no).is_some_and(|stream| stream.pending() > 0);
         has_output && !self.connection.has_window(no)
@@ -252,7 +253,7 @@ impl H2 {
         std::mem::take(&mut self.settled)
     }
 
-    /// Returns the storage of [`Self::take_settled`].
+    /// Takes back the storage of [`Self::take_touched`] or [`Self::take_settled`], for reuse.
     pub(crate) fn give_back_touched(&mut self, mut touched: Vec<StreamNo>) {
         if self.touched.is_empty() {
             touched.clear();
@@ -300,8 +301,8 @@ impl H2 {
         self.connection.credit(no, owed);
     }
 
-    /// Resets a stream with this code, and drops its output. Returns the credit for bytes that nothing will take any
-    /// longer.
+    /// Resets a stream with this code, and drops its output. Grants the peer credit for the stream's received bytes,
+    /// which are dropped.
     pub(crate) fn abort(&mut self, no: StreamNo, code: ErrorCode) {
         let Some(index) = self.index(no) else { return };
         self.blocked.set(&mut self.streams[index].is_blocked, false);

@@ -90,7 +90,7 @@ impl H2 {
         let End::Known(trailers) = &mut stream.end else { return };
         let trailers = std::mem::take(trailers);
         stream.end = End::Sent;
-        // A stream that the peer has reset accepts no end.
+        // Best effort: this fails if the peer has reset the stream.
         let _ = match trailers.is_empty() {
             true => self.connection.data(stream.no, b"", true, out).map(|_| ()),
             false => self.connection.head(stream.no, Part::Trailers, |to| encode_lines(&trailers, to), out),
@@ -132,7 +132,8 @@ impl H2 {
         has_sent
     }
 
-    /// Sends a stream's output for one turn; returns whether the stream had any.
+    /// Sends a stream's output for one turn, or drops it if the peer has reset the stream. Returns whether any was sent
+    /// or dropped.
     pub(super) fn take_turn(&mut self, index: usize, out: &mut Vec<u8>) -> bool {
         let stream = &mut self.streams[index];
         if stream.out.is_empty() {
@@ -171,7 +172,7 @@ impl H2 {
 
     /// Frees the slot of a stream whose exchange is over and whose output has been sent. If only the peer's END_STREAM
     /// is missing, the stream stays until END_STREAM arrives: clients fail if a reset reaches them while they are
-    /// sending END_STREAM, and servers count resets.
+    /// sending END_STREAM, and servers may treat resets as abuse.
     pub(super) fn release_if_sent(&mut self, index: usize) {
         let stream = &self.streams[index];
         let is_sent = stream.exchange.is_none() && stream.end == End::Sent;

@@ -52,7 +52,8 @@ impl H2 {
         }
     }
 
-    /// Whether the output of a stream waits for a more urgent stream's.
+    /// Whether the output of a stream waits for a more urgent stream's or, in a rank that is not incremental, for an
+    /// earlier stream's.
     #[inline(never)]
     pub(crate) fn yields(&self, no: StreamNo) -> bool {
         let Some(stream) = self.get(no).filter(|stream| self.by_priority && stream.pending() > 0) else {

@@ -3,15 +3,16 @@
 use weir_http1::Limits;
 use weir_http2::{Config, Settings};
 
-/// For client connections to a listener with these limits. `priorities`: whether streams send in the order of their
-/// priorities.
+/// The configuration of client connections to a listener with these limits. `priorities`: whether streams send in the
+/// order of their priorities.
 pub(crate) fn client_config(limits: &Limits, priorities: bool) -> Config {
     let mut config = Config { priorities, ..config(limits) };
     config.settings.enable_connect_protocol = true;
     config
 }
 
-/// For connections to servers of a service with these limits, which carry at most `streams` requests at a time.
+/// The configuration of connections to a service's servers, with the service's limits and at most `streams` requests at
+/// a time.
 pub(super) fn server_config(limits: &Limits, streams: u32) -> Config {
     let mut config = config(limits);
     config.settings.max_concurrent_streams = Some(streams);
@@ -21,7 +22,7 @@ pub(super) fn server_config(limits: &Limits, streams: u32) -> Config {
     config
 }
 
-/// For connections whose heads have these limits.
+/// The part of both configurations that follows from the limits on heads.
 fn config(limits: &Limits) -> Config {
     // HTTP/2 counts 32 extra bytes for each field, and the pseudo-fields.
     let fields = limits.fields.saturating_add(4);
@@ -29,7 +30,7 @@ fn config(limits: &Limits) -> Config {
     let usual = Config::default();
     let settings = Settings { max_header_list_size: u32::try_from(head_bytes).ok(), ..usual.settings };
     let heads = weir_http2::Limits { head_bytes, fields };
-    // The decoder continues up to this size, so that a client with too large a head gets 431.
+    // The decoder continues beyond the limit, up to this size, so that a client with too large a head gets 431.
     let block_bytes = limits.head_bytes.saturating_mul(4);
     Config { settings, limits: heads, block_bytes, ..usual }
 }

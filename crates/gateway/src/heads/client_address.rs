@@ -31,8 +31,8 @@ pub(crate) fn client_address(
     }
 }
 
-/// The nearest sender that is not a trusted proxy; `senders` begins with the nearest. The search stops at an element
-/// that is not an address.
+/// The nearest sender that is not a trusted proxy; `senders` begins with the nearest. Without one, the last address
+/// before the end, or before an element that is not an address; else `peer`.
 fn last_foreign<'a>(
     senders: impl Iterator<Item = Option<&'a [u8]>>,
     peer: Option<SocketAddr>,

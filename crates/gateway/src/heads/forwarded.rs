@@ -20,7 +20,7 @@ pub(crate) struct Proxy {
     pub field: ProxyField,
 }
 
-/// Facts about a request's client, as the proxies in front report them.
+/// The proxies' reports about a request's client.
 #[derive(Debug, Default)]
 struct Known<'a> {
     /// The senders along the way, the client first.

@@ -45,8 +45,8 @@ impl Ids {
 }
 
 impl RequestIds {
-    /// The ID of a request whose head was parsed from `buf`: the one from a trusted proxy in front, else the gateway's
-    /// own.
+    /// The ID of a request whose head was parsed from `buf`: the one that a trusted proxy in front sent, if valid, else
+    /// the gateway's own.
     pub(crate) fn id<'a>(
         &'a self,
         tracing: &Tracing,
@@ -72,7 +72,7 @@ fn value<'a>(name: &[u8], head: &RequestHead, buf: &'a [u8]) -> Option<&'a [u8]>
     named.next().is_none().then(|| only.value.of(buf))
 }
 
-/// Whether a value is valid by W3C Trace Context, section 3.2. Later versions may append more to it.
+/// Whether a value is valid by W3C Trace Context, section 3.2. Versions after 00 may append more fields.
 fn is_traceparent(value: &[u8]) -> bool {
     let hex = |part: &[u8]| part.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     let is_set = |part: &[u8]| hex(part) && part.iter().any(|byte| *byte != b'0');

@@ -1,4 +1,4 @@
-//! The gateway's own responses. An error response names the reason.
+//! The gateway's own responses. Without a configured page, the response for a [`Reason`] names the reason.
 
 use super::rewrite::Connection;
 use super::writer::HeadWriter;
@@ -105,7 +105,8 @@ impl<'a> Own<'a> {
         out.end();
     }
 
-    /// Writes a gRPC response with this status. The body becomes the status message.
+    /// Writes a gRPC response with this status. The status message is the body or, in place of a page for browsers, the
+    /// reason phrase.
     pub(crate) fn grpc_head(
         &self,
         body: &[u8],
@@ -121,7 +122,7 @@ impl<'a> Own<'a> {
             out.extend_from_slice(b"\r\nGrpc-Message: ");
             match self.content_type.starts_with("text/plain") {
                 true => grpc::write_message(&body[..body.len().min(MESSAGE)], out),
-                // The body is a page for browsers, so the reason phrase replaces it.
+                // The body may be a page for browsers.
                 false => grpc::write_message(phrase(self.status).as_bytes(), out),
             }
             out.extend_from_slice(b"\r\n");
@@ -141,7 +142,7 @@ impl<'a> Own<'a> {
 /// The maximum length of a gRPC status message before its encoding, as a body may be long.
 const MESSAGE: usize = 1024;
 
-/// The body of an error response: the reason and, if there is one, the setting that would prevent the error.
+/// The body of an error response: the reason and, if there is one, a hint at the setting that would prevent the error.
 pub(crate) fn in_words(status: u16, reason: &Reason) -> String {
     let hint = reason.hint().map_or(String::new(), |hint| format!("; {hint}"));
     format!("{status} {}: {}{hint}\n", phrase(status), reason.as_str())

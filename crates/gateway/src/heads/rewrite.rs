@@ -37,7 +37,7 @@ pub(crate) fn forwarded(peer: Option<SocketAddr>, tls: bool) -> Box<[u8]> {
 pub(crate) struct RequestEdits<'a> {
     /// The output of [`forwarded()`].
     pub forwarded: &'a [u8],
-    /// The trusted proxy in front, if any: the gateway forwards its facts about the client.
+    /// The trusted proxy in front, if any: the gateway forwards the proxy's reports about the client.
     pub proxy: Option<Proxy>,
     /// The forms in which the gateway describes the client: `X-Forwarded-*`, `Forwarded`, or both.
     pub forms: Forms,
@@ -47,7 +47,7 @@ pub(crate) struct RequestEdits<'a> {
     pub scheme: Scheme,
     /// Whether the gateway has buffered the body, which makes `Expect` pointless.
     pub was_buffered: bool,
-    /// Whether to forward trailers, and the `Trailer` field that announces them.
+    /// Whether to forward the `Trailer` field, since the gateway forwards the trailers that it announces.
     pub announces_trailers: bool,
     /// The gateway's name in `Via`.
     pub via: Option<&'a str>,
@@ -58,8 +58,8 @@ pub(crate) struct RequestEdits<'a> {
     pub is_http2: bool,
 }
 
-/// Writes the request head for the upstream. `head` was parsed from `buf`. Returns the number of fields dropped for an
-/// underscore in their name.
+/// Writes the request head for the upstream. `head` was parsed from `buf`. Returns the number of fields dropped because
+/// their names contain an underscore.
 pub(crate) fn request<W: HeadWriter>(
     buf: &[u8],
     head: &RequestHead,
@@ -378,8 +378,9 @@ fn keep_in_request(buf: &[u8], field: &Field, by: Replaced, is_trusted: bool) ->
     !(replaced || field.hop_by_hop)
 }
 
-/// Whether to drop a field for the underscore in its name. If the listener passes fields with underscores, drops only
-/// those that servers may take for a known field; [`is_imitation`] checks the others.
+/// Whether to drop a field because its name contains an underscore. With [`Underscores::Pass`], only if servers may
+/// read the name as that of a field in [`FieldName`], such as `Content_Length`; [`keep_in_request`] then also drops
+/// imitations of the gateway's own fields.
 #[cold]
 fn drops_underscore(buf: &[u8], field: &Field, underscores: Underscores) -> bool {
     underscores != Underscores::Pass || is_known_when_folded(field.name.of(buf))

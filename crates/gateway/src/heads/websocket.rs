@@ -34,7 +34,7 @@ pub(crate) fn accept(head: &RequestHead, buf: &[u8]) -> Option<Accept> {
     (length == accept.len()).then_some(accept)
 }
 
-/// The only key of a request: 16 bytes in base64.
+/// The key of a request, 16 bytes in base64; `None` unless the request contains exactly one.
 fn key<'a>(head: &RequestHead, buf: &'a [u8]) -> Option<&'a [u8]> {
     let mut keys = head.fields.iter().filter(|field| is_key(buf, field));
     let (key, None) = (keys.next()?.value.of(buf), keys.next()) else { return None };

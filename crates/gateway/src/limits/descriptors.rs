@@ -154,7 +154,8 @@ impl Descriptors {
         self.is_wanted.store(true, Ordering::SeqCst);
     }
 
-    /// Whether listeners wait for a descriptor. If so, the caller must wake them. Call this after freeing a descriptor.
+    /// Whether listeners wait for a descriptor. If so, the caller must wake them, since further calls return `false`.
+    /// Call this after freeing a descriptor.
     #[inline]
     pub(crate) fn is_wanted(&self) -> bool {
         self.is_wanted.load(Ordering::SeqCst) && self.is_wanted.swap(false, Ordering::SeqCst)

@@ -8,7 +8,7 @@ pub(crate) enum Exhausted {
     /// Clients have reached their maximum number of connections.
     Connections,
     Descriptors,
-    /// The system denied a descriptor although the process is below its limit.
+    /// The system denied a descriptor, although the gateway's own count left room.
     System,
     /// Connections use all memory that `limits.memory` allows.
     Memory,

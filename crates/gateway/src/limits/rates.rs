@@ -74,8 +74,9 @@ impl Rate {
         if empty_for.is_zero() { Ok(full_at) } else { Err(empty_for) }
     }
 
-    /// Takes a token from the client's network, since the table of clients is full. A client evicted from the table
-    /// would return with a full bucket, so evictions would let clients that take turns evade the limit.
+    /// Takes a token from the client's network, since the table of clients is full. A client that is evicted from the
+    /// table returns with a full bucket, so without this second limit, clients could evade theirs by evicting one
+    /// another.
     #[cold]
     fn take_of_network(&self, origin: ClientKey, now: Instant) -> Result<(), Duration> {
         let Networks { full_at, key } = &self.networks;

@@ -161,7 +161,8 @@ impl<N: Net> Flow<'_, N> {
         if passed > exchange.policy().max_body && !exchange.is_tunnel {
             return Err((Reason::BodyTooLarge, bytes));
         }
-        // Until the connection opens, no byte is sent, and back-pressure limits the stored part.
+        // Keeps the stored request until the connection opens: no byte has been sent yet, and back-pressure limits the
+        // stored part.
         let is_too_long = exchange.sent_body.as_ref().is_some_and(|sent| sent.is_too_long());
         if upstream.transport.is_open() && (is_direct || is_too_long) {
             core.forget_request(exchange);
@@ -229,7 +230,7 @@ impl<N: Net> Flow<'_, N> {
     pub(crate) fn opened(self) {
         let Self { exchange, core, .. } = self;
         let is_too_long = exchange.sent_body.as_ref().is_some_and(|sent| sent.is_too_long());
-        // An HTTP/2 server may refuse any request unprocessed.
+        // Over HTTP/2, any request may need another attempt: the server may refuse it unprocessed.
         let may_be_sent_again = exchange.upstream_stream().is_some()
             || (exchange.is_repeatable && !exchange.policy().retry.on.is_empty());
         if !may_be_sent_again || is_too_long {

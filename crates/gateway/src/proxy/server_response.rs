@@ -407,7 +407,8 @@ impl<N: Net> Flow<'_, N> {
     }
 }
 
-/// The limits of an exchange that is over. They still apply to the output that the client has not read.
+/// The limits of an exchange that is over, for the output that the client has not read; `None`: the current general
+/// settings apply.
 #[inline(always)]
 fn deadlines_of_rest(exchange: &mut Exchange, plan: &Rc<Plan>) -> Option<Box<BodyDeadlines>> {
     let is_special = exchange.policy().has_own_response_limits || !Rc::ptr_eq(&exchange.plan, plan);

@@ -1,4 +1,4 @@
-//! Ambiguous paths: targets in which a server may read another path than the gateway's routes.
+//! Ambiguous paths: targets in which a server may read another path than the gateway's routes do.
 
 use super::edits::PathEdit;
 use super::hosts::path_of;
@@ -40,14 +40,14 @@ enum Backslashes {
     SeparateEncoded,
 }
 
-/// The treatment of a semicolon and what follows it in its segment.
+/// The treatment of a segment's parameters: its first semicolon and the text after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Parameters {
-    /// The semicolon and the text after it are part of the segment.
+    /// The parameters are part of the segment.
     Kept,
-    /// Both are removed after escapes are decoded.
+    /// The parameters are removed after escapes are decoded.
     Removed,
-    /// Both are removed before escapes are decoded, so an encoded slash belongs to the text that is removed.
+    /// The parameters are removed before escapes are decoded, so an encoded slash in them does not end them.
     RemovedFirst,
 }
 

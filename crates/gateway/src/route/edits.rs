@@ -15,7 +15,8 @@ pub(crate) struct Edits {
 }
 
 impl Edits {
-    /// Appends the changes of `other`, which apply after the existing ones.
+    /// Merges the changes of `other`, which apply after the existing ones: fields that `other` drops are no longer
+    /// added.
     pub(crate) fn extend(&mut self, other: Self) {
         self.add.retain(|(name, _)| !other.drops_name(name));
         self.remove.extend(other.remove);
@@ -42,7 +43,7 @@ impl Edits {
         names.any(|own| reads_as(name, own))
     }
 
-    /// Whether the edits drop fields of this name, in upper or lower case.
+    /// Whether the edits drop fields of this name, regardless of case.
     pub(crate) fn drops_name(&self, name: &[u8]) -> bool {
         self.remove.iter().any(|removed| removed.eq_ignore_ascii_case(name))
     }

@@ -18,7 +18,7 @@ pub(crate) struct Hosts {
     any: Paths,
     /// Whether any route depends on the path.
     reads_paths: bool,
-    /// The only route, if it matches every request, which then needs no lookup.
+    /// The only route, if it matches every request: then no request needs a lookup.
     catch_all: Option<usize>,
 }
 
@@ -54,7 +54,7 @@ impl Hosts {
         if self.reads_paths { normal(path_of(target)) } else { Cow::Borrowed(b"/") }
     }
 
-    /// The most specific route for a path in normal form for which `fits` returns true. `authority` may include a port.
+    /// The most specific route that `fits` accepts, for a path in normal form. `authority` may include a port.
     pub(crate) fn find(&self, authority: &[u8], path: &[u8], fits: &impl Fn(usize) -> bool) -> Option<usize> {
         if self.exact.is_empty() && self.below.is_empty() {
             return self.any.find(path, fits);

@@ -47,8 +47,9 @@ impl Location {
         Ok(())
     }
 
-    /// Path and query of the request, with a leading slash, so that they may follow a host. Empty only for `OPTIONS *`
-    /// at the end of a location (RFC 9112 section 3.2.4).
+    /// The path and query of the request, with a leading slash so that they can follow a host. Empty only if the
+    /// template ends with them and the request is `OPTIONS *`, or OPTIONS for a URI without a path: such a location has
+    /// no path, which stands for `*` (RFC 9112 section 3.2.4).
     fn target<'a>(&self, values: &Values<'a>) -> Cow<'a, [u8]> {
         match values.target {
             b"*" | b"" if values.method == b"OPTIONS" && self.ends_with_target() => b"".into(),

@@ -41,7 +41,7 @@ impl Paths {
         .push(route);
     }
 
-    /// The most specific route for a path in normal form for which `fits` returns true.
+    /// The most specific route that `fits` accepts, for a path in normal form.
     pub(crate) fn find(&self, path: &[u8], fits: &impl Fn(usize) -> bool) -> Option<usize> {
         let below = path.strip_prefix(b"/").unwrap_or(path);
         self.root.find(Some(below), fits)

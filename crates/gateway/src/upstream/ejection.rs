@@ -1,4 +1,5 @@
-//! The ejection of a server: the failures that lead to it, and its periods. `slow_return.rs` has the share after it.
+//! The ejection of a server: the failures that lead to it, and its periods. `slow_return.rs` computes the server's
+//! share afterwards.
 
 use super::slow_return::growing_share;
 use crate::config::document::Eject;
@@ -47,7 +48,7 @@ pub(crate) enum Counted {
     No,
 }
 
-/// The maximum duration of an ejection, unless the first one is longer.
+/// The maximum duration of an ejection, unless the configured period is longer.
 const LONGEST: Duration = Duration::from_secs(300);
 
 impl Default for Ejection {
@@ -145,7 +146,7 @@ impl Ejection {
 mod tests {
     use super::*;
 
-    /// The whole share of a server with a weight of 2.
+    /// The full share of a server with a weight of 2.
     const FULL: u64 = 200;
 
     #[test]

@@ -15,8 +15,8 @@ pub(crate) struct PickContext {
     pub sticky: Option<u64>,
     /// The server of a failed attempt, chosen again only if no other is left.
     pub avoid: Option<ServerId>,
-    /// Servers whose error response led to a retry. If there are any, the choice excludes them and all ejected servers,
-    /// unless the service has only one server.
+    /// Servers whose error response led to a retry, or that could not be reached for a TCP client. If there are any,
+    /// the choice excludes them and all ejected servers, unless the service has only one server.
     pub asked: [Option<ServerId>; 2],
 }
 

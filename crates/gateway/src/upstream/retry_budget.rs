@@ -4,7 +4,8 @@
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     credit: u32,
-    /// The credit that a request earns: retries per hundred requests.
+    /// The credit that each request earns. A retry costs [`Self::PRICE`], 100, so this is also the number of retries
+    /// per hundred requests.
     percent: u32,
 }
 

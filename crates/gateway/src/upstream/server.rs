@@ -126,7 +126,7 @@ impl Server {
         connections < self.max_idle
     }
 
-    /// Whether this worker, `own`, has a connection to the server while another worker waits for one.
+    /// Whether this worker, `own`, has an HTTP/2 connection to the server while another worker waits for one.
     pub(crate) fn is_wanted_elsewhere(&self, own: usize) -> bool {
         !self.multiplexed.is_empty()
             && self.slots.as_ref().is_some_and(|slots| slots.is_wanted_by_others(own))
@@ -152,7 +152,7 @@ impl Server {
         self.weight
     }
 
-    /// Whether another request can get a connection, idle or new.
+    /// Whether another request can get a connection: an idle or new one, or one with a free stream.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
         let has_room = |slots: &Arc<Slots>| self.pool.len() > 0 || self.has_free_stream || slots.has_room();
@@ -223,7 +223,8 @@ mod tests {
         Server::new(config, None, None)
     }
 
-    /// Connections for listeners with `tcp` count for the share of failures, although they have no responses.
+    /// Connections for listeners with `tcp` count as requests in the share of failures, although they have no
+    /// responses.
     #[test]
     fn connections_count_for_the_share_of_failures() {
         let eject = Eject { failures: 0, percent: Some(50), min_requests: Some(10), ..Eject::default() };

@@ -13,7 +13,8 @@ use std::sync::{Arc, Weak};
 use weir_reactor::Net;
 use weir_transport::Wire;
 
-/// Another configuration. It is prepared once, outside the workers, so that it delays them less.
+/// A configuration to adopt, with its changes. It is prepared once, outside the workers, so that the adoption delays
+/// them less.
 #[derive(Debug)]
 pub(crate) struct Adoption {
     snapshot: Arc<Snapshot>,
@@ -69,21 +70,21 @@ pub(super) fn services_of(
     snapshot.services.iter().enumerate().map(new).collect()
 }
 
-/// The services after a change of configuration, and the objects that the change has removed.
+/// All services after an adoption, the changed ones, the removed servers, and the exchanges that need a new route.
 #[derive(Debug, Default)]
 struct Replaced {
     services: Vec<ServiceId>,
     changed: Vec<ServiceId>,
     gone: Vec<ServerId>,
-    /// The queued exchanges of removed services. They need a new route.
+    /// The queued exchanges of removed services.
     stranded: Vec<ExchangeId>,
 }
 
 impl<N: Net> Worker<N> {
     /// Applies another configuration, and accepts from `sockets`, the sockets of its new listeners. Closes idle
     /// connections to removed servers; busy ones finish their work first. Removed listeners and their clients drain,
-    /// and so do the clients of listeners that now admit other clients. All other client connections keep the listener
-    /// settings with which they were accepted.
+    /// and so do the clients of listeners that now admit clients on other terms. All other client connections keep the
+    /// listener settings with which they were accepted.
     pub(super) fn adopt(&mut self, adoption: &Adoption, sockets: Vec<(ListenerId, N::Listener)>) {
         let delta = adoption.delta(&self.core.plan.snapshot);
         let Replaced { services, changed, gone, mut stranded } = self.replace_services(adoption, &delta);
@@ -114,7 +115,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Replaces the services that differ. A service with a known name keeps its ID.
+    /// Removes and replaces the services that have changed, and adds the new ones. A changed service keeps its ID.
     fn replace_services(&mut self, adoption: &Adoption, delta: &Delta) -> Replaced {
         let mut replaced = Replaced::default();
         let plan = Rc::clone(&self.core.plan);
@@ -189,7 +190,7 @@ mod tests {
         Worker::new(net, log, None, Arc::clone(snapshot), limits, Vec::new()).unwrap()
     }
 
-    /// The number of look-ups of a worker with `services` services when one of them changes.
+    /// The number of lookups by a worker with `services` services when one of them changes.
     fn work(services: usize) -> u64 {
         let mut all: Vec<_> = (0..services).map(|nth| (format!("s{nth}"), 2)).collect();
         let before = snapshot(&all);
@@ -253,8 +254,8 @@ mod tests {
         }
     }
 
-    /// Regression test: a reload that changed only a server's weight closed its connections, and forgot that it was
-    /// down.
+    /// Regression test: a reload that changed only a server's weight closed the server's connections, and forgot that
+    /// the server was down.
     #[test]
     fn a_server_keeps_its_state_unless_its_connections_would_differ() {
         let of = |servers: &str, more: &str| {
@@ -301,7 +302,7 @@ mod tests {
         assert_eq!(service.servers, [ids[1], ids[0]]);
     }
 
-    /// A worker's response counts by service and by named route.
+    /// The number of responses that a worker has counted, by service and by named route.
     fn counted(worker: &mut Worker<Reactor>) -> [Vec<(String, u64)>; 2] {
         let (reply, report) = channel();
         worker.control(Control::Tell(reply));
@@ -347,7 +348,8 @@ mod tests {
         worker.adopt(&Adoption::new(Arc::clone(&now), Arc::default(), Some(&before)), Vec::new());
         let kept = named(&[("b", 2), ("c", 3)]);
         assert_eq!(counted(&mut worker), [kept.clone(), kept]);
-        // Exchanges that began before the reload count for names that remain, not for new ones.
+        // Responses to exchanges from before the reload still count towards services and routes whose names remain, but
+        // not towards removed or new ones.
         count(&mut worker, &first);
         let kept = named(&[("b", 4), ("c", 6)]);
         assert_eq!(counted(&mut worker), [kept.clone(), kept]);

@@ -21,7 +21,8 @@ impl<N: Net> Worker<N> {
             return self.broken(id, "a request without its connection");
         };
         exchange.attempt = None;
-        // The copy is not due now: a tunnel is not mirrored, and the next attempt of another request makes a new copy.
+        // Drops the mirrored copy: a tunnel is not mirrored, and the next attempt of a request without retries makes a
+        // new copy.
         if exchange.asks_upgrade || exchange.retries == 0 {
             exchange.copy = None;
         }
@@ -50,7 +51,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// A connection has ended before its server sent SETTINGS: sends each waiting request to another server if the
-    /// request may still try one, else ends it with its `reason`.
+    /// request may still try one, else ends the request with this `reason`.
     pub(super) fn end_awaiting(&mut self, connection: UpstreamId, reason: impl Fn(ExchangeId) -> Reason) {
         let Some(server) = self.upstreams.present(connection).map(|connection| connection.server) else {
             return;

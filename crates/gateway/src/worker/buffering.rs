@@ -9,7 +9,7 @@ use weir_http1::BodyDecoder;
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
-    /// Buffers a request until its body is complete or fills the route's buffer.
+    /// Starts to buffer a request, until its body is complete or fills the route's buffer. Ends it if memory is short.
     #[cold]
     pub(super) fn hold(&mut self, id: ExchangeId) {
         if self.core.is_short {
@@ -38,7 +38,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// Buffers the part of the body at the start of `input`, and sends the request once its body is complete or the
-    /// buffer is full. Returns the length of the part: 0 if the request waits in a queue.
+    /// buffer is full. Returns the length of the part; 0 if the request waits in a queue, or its body is invalid.
     #[cold]
     pub(super) fn hold_body(&mut self, id: ExchangeId, input: &[u8]) -> usize {
         let Some(exchange) = self.exchanges.get_mut(id) else {

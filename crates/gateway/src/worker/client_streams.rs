@@ -1,4 +1,4 @@
-//! HTTP/2 clients: their frames, the exchanges of their streams, and the end of a turn for all streams.
+//! HTTP/2 clients: their frames, the exchanges of their streams, and the streams' output at the end of a turn.
 
 use super::Worker;
 use crate::config::MAX_PENDING;
@@ -22,12 +22,12 @@ const REQUESTS_PER_TURN: usize = 16;
 /// [`Event::Pause`]; then the connection's next turn comes a millisecond later.
 const EVENTS_PER_TURN: usize = 128;
 
-/// The number of events that [`Event::Room`] counts for in [`EVENTS_PER_TURN`]: the stream whose window has room again
-/// sends output, and reads more of its response.
+/// The weight of [`Event::Room`] in [`EVENTS_PER_TURN`]: the stream whose window has room again sends output, and reads
+/// more of its response.
 const EVENTS_OF_ROOM: usize = 8;
 
-/// The maximum number of requests that a turn receives from a connection that resets many, instead of
-/// [`REQUESTS_PER_TURN`]. They are deferred, and a turn begins at most [`BEGUN_PER_TURN`] of them.
+/// The maximum number of requests that a turn receives from a connection whose requests are deferred, instead of
+/// [`REQUESTS_PER_TURN`]. A turn begins at most [`BEGUN_PER_TURN`] of them, or all when part of a request body arrives.
 const DEFERRED_PER_TURN: usize = 8;
 const BEGUN_PER_TURN: usize = 4;
 
@@ -40,8 +40,8 @@ struct Data {
 }
 
 impl<N: Net> Worker<N> {
-    /// Whether the first bytes of a cleartext connection, which do not begin an HTTP/1.1 request, are the HTTP/2
-    /// preface or its start. Once the preface is complete, the connection's further bytes are frames.
+    /// Switches a cleartext connection to HTTP/2 if its first bytes are the HTTP/2 preface, or waits for the rest of
+    /// the preface. Returns `false` for other bytes, or if the connection cannot use HTTP/2.
     #[cold]
     pub(super) fn may_be_h2(&mut self, id: ClientId, input: &[u8]) -> bool {
         let Some(client) = self.clients.get_mut(id) else { return false };
@@ -61,7 +61,8 @@ impl<N: Net> Worker<N> {
         true
     }
 
-    /// Processes the frames in `input[at..]`, and holds the remaining bytes.
+    /// Processes the frames in `input[at..]`, up to the limits of a turn, and holds the remaining bytes. `ended`: the
+    /// client's stream has ended.
     pub(super) fn take_frames(&mut self, id: ClientId, input: &mut [u8], mut at: usize, ended: bool) {
         let (from, mut requests, mut events) = (at, 0, 0);
         let now = self.core.net.now();
@@ -71,7 +72,7 @@ impl<N: Net> Worker<N> {
         let most = if h2.defers() { DEFERRED_PER_TURN } else { REQUESTS_PER_TURN };
         let mut floods = false;
         let is_at_limit = loop {
-            // A frame may have ended the connection.
+            // The previous frame may have ended the connection.
             let Some(client) = self.clients.get_mut(id) else { return };
             let (Phase::Streams, Some(h2)) = (client.phase, &mut client.h2) else { return };
             let step = match h2.connection.feed(&mut input[at..], &mut self.core.streamed) {
@@ -149,15 +150,15 @@ impl<N: Net> Worker<N> {
                     h2.touch(stream);
                 }
             }
-            // Output that waits for room is sent at the end of the turn.
+            // Nothing to do now: the end of the turn sends output that waits for room.
             Event::Room { stream: None } | Event::Settings => {}
-            // The client closes the connection once it has received its responses.
+            // Nothing to do: after a GOAWAY, the client closes the connection once it has received its responses.
             Event::GoAway { .. } | Event::Pong => {}
             Event::Pause => {}
         }
     }
 
-    /// Begins a request with the head that was decoded last.
+    /// Begins or defers the request whose head was decoded last.
     fn begin_stream(&mut self, id: ClientId, no: StreamNo, end: bool) {
         let Some(client) = self.clients.get_mut(id) else { return };
         // The request may complete by the end of the turn, and the idle timeout then starts again.
@@ -294,8 +295,8 @@ impl<N: Net> Worker<N> {
         self.exchange_of(leg).map_or(0, |exchange| self.pass_request_body(exchange, input, at))
     }
 
-    /// The client has sent all of a request's body, and the exchange has taken it. Returns `false` if the exchange must
-    /// wait for a connection first.
+    /// The client has sent all of a request's body, and the exchange has taken it. Returns `false` if the exchange has
+    /// not used `trailers`: it had buffered the body, or must wait for a connection first.
     pub(super) fn end_request_body(&mut self, id: ExchangeId, trailers: &[u8]) -> bool {
         let Some(exchange) = self.exchanges.present_mut(id) else { return true };
         if let Stage::Holding(held) = &mut exchange.stage {
@@ -320,7 +321,7 @@ impl<N: Net> Worker<N> {
         true
     }
 
-    /// The client reset a stream, or violated a rule on it: ends its exchange.
+    /// The client reset a stream, or violated a rule on it: ends its exchange, or drops its deferred request.
     fn stream_failed(&mut self, id: ClientId, no: StreamNo, reason: Reason) {
         match self.exchange_of(Leg { client: id, stream: Some(no) }) {
             Some(exchange) => self.lose_exchange(exchange, &reason),
@@ -380,7 +381,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Ends a turn for a client: sends the output of its streams, and closes the connection once it has drained.
+    /// Ends a turn for a client: sends the output of its streams, and closes the connection once its drain is complete.
     #[inline(never)]
     pub(super) fn settle_streams(&mut self, id: ClientId) {
         let Some(client) = self.clients.get_mut(id) else { return };
@@ -408,7 +409,7 @@ impl<N: Net> Worker<N> {
         if is_drained {
             return self.close(id);
         }
-        // The connection has room again for output that it rejected before.
+        // The connection may now have room for output that it rejected before.
         let has_sent = h2.flush(&mut client.transport, &mut self.core.wire);
         client.moved |= h2.take_last_output_moved();
         if has_sent {

@@ -85,8 +85,8 @@ impl<N: Net> Worker<N> {
         self.frontends.is_closed() && self.clients.is_empty() && (is_over || self.upstreams_have_all())
     }
 
-    /// Whether no server connection serves an exchange or a tunnel, or has unsent last bytes. Mirrored copies do not
-    /// count.
+    /// Whether every server connection is idle, or serves only a mirrored copy: no exchange or tunnel needs one, and
+    /// none is still sending its last bytes.
     fn upstreams_have_all(&self) -> bool {
         let ids = self.upstreams.ids().into_iter();
         let mut upstreams = ids.filter_map(|id| self.upstreams.get(id));
@@ -121,7 +121,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The report of a service's servers; without servers if the service is unknown.
+    /// A report that contains only a service's servers; none if the service is unknown.
     fn report_of(&mut self, service: &str) -> Report {
         let plan = &self.core.plan;
         let id = plan.snapshot.service_named(service).and_then(|at| plan.services.get(at)).copied();
@@ -199,7 +199,8 @@ impl<N: Net> Worker<N> {
         }
         for id in self.exchanges.ids() {
             if let Some(exchange) = self.exchanges.get_mut(id).filter(|exchange| exchange.is_tunnel) {
-                // As for other tunnels, the new timeout begins now.
+                // The drain may shorten a tunnel's timeout, which then counts from now. `drain_client` restarts it only
+                // for tunnels that are not exchanges.
                 exchange.moved = true;
                 self.time_exchange(id);
             }

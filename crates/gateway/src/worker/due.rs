@@ -59,7 +59,8 @@ impl<N: Net> Worker<N> {
         self.touch_client(id);
     }
 
-    /// Ends an exchange whose timer has fired, unless progress has extended the deadline.
+    /// Handles an exchange whose timer has fired: ends it, or tries another server if it has no connection yet. No
+    /// effect if its deadline has changed.
     pub(super) fn exchange_due(&mut self, id: ExchangeId) {
         let now = self.core.net.now();
         // An event of this turn may have ended the exchange.

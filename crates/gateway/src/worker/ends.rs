@@ -37,8 +37,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Ends an exchange after its complete response. Each of its connections continues with the next exchange, or
-    /// closes.
+    /// Ends an exchange after its complete response, and releases its connections: each stays open for further
+    /// exchanges, or closes.
     #[inline(always)]
     pub(super) fn complete(&mut self, upstream: UpstreamId, id: ExchangeId, completed: Completed) {
         let Completed { client, client_persists, upstream_persists, upstream_stream, service, status, stray } =
@@ -73,10 +73,10 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Ends an exchange early: logs and counts it, and sends the gateway's own response if none is in progress. The
-    /// server's connection closes or, for HTTP/2, the gateway resets the stream. The client's connection persists if
-    /// the client receives a response for a reason that concerns the server alone; without a response, the gateway cuts
-    /// the connection.
+    /// Ends an exchange early: logs and counts it, and sends the gateway's own response, if the reason has a status and
+    /// no response is in progress. Closes the server's connection or, over HTTP/2, resets its stream. A client's HTTP/2
+    /// connection persists. An HTTP/1.1 connection persists only after a response for a reason that concerns the server
+    /// alone; without a response, the gateway cuts it.
     pub(super) fn end_exchange(&mut self, id: ExchangeId, reason: Reason) {
         self.note_end_of_exchange(id, &reason);
         let responded = self.respond_to_exchange(id, &reason);
@@ -263,7 +263,8 @@ impl<N: Net> Worker<N> {
         self.touch_client(id);
     }
 
-    /// Ends a client whose connection has failed. After a TLS fault, the client still gets an alert or a response.
+    /// Ends a client whose connection has failed. After a TLS fault, the client still gets an alert, or a response in
+    /// cleartext, unless the connection was closing already.
     pub(super) fn lose_client(&mut self, id: ClientId, fault: Fault) {
         let Some(client) = self.clients.present_mut(id) else { return };
         match (client.phase, fault) {
@@ -295,7 +296,7 @@ impl<N: Net> Worker<N> {
         self.drop_client(id);
     }
 
-    /// Ends an exchange without a response, since its client's connection has failed.
+    /// Ends an exchange without a response, since its client's connection or stream has failed.
     pub(super) fn lose_exchange(&mut self, id: ExchangeId, reason: &Reason) {
         self.note_end_of_exchange(id, reason);
         self.record(id, Some(reason), 0);

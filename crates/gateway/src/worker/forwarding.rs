@@ -14,7 +14,7 @@ use crate::upstream::{PickContext, Use};
 use weir_http::Method;
 use weir_reactor::Net;
 
-/// The outcome for a request without a connection.
+/// The outcome for a request that gets no connection.
 enum Refused {
     /// The request waits in its service's queue.
     Queued,
@@ -81,14 +81,14 @@ impl<N: Net> Worker<N> {
                 exchange.copy = None;
             }
             match unavailable {
-                // Another worker took the last slot.
+                // Another worker took the last slot, or needs one more urgently.
                 Unavailable::Full => Refused::Queued,
                 Unavailable::NoDescriptors | Unavailable::Failed(_) => Refused::Ended(unavailable.into()),
             }
         })
     }
 
-    /// Sends the head of a request on the connection of its first attempt.
+    /// Sends the head of a request on the connection of an attempt, or queues the request for the server's SETTINGS.
     #[inline]
     fn send(&mut self, id: ExchangeId, mut attempt: Attempt) {
         let Some(exchange) = self.exchanges.get_mut(id) else {
@@ -150,7 +150,7 @@ impl<N: Net> Worker<N> {
         };
         let may_repeat = exchange.is_repeatable && (attempt.reused || !on.is_empty());
         let may_fail_over = !attempt.reused && exchange.others > 0;
-        // An HTTP/2 server may refuse any request unprocessed.
+        // Keeps the head for another attempt: an HTTP/2 server may refuse any request unprocessed.
         match may_repeat || may_fail_over || is_stream {
             true => exchange.head = Some(held),
             false => core.give_back_head(held),

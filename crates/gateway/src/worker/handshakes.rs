@@ -14,11 +14,11 @@ use weir_reactor::{Net, Ready, Socket};
 /// Unfinished handshakes with clients. The lists may contain stale entries, which are skipped when their turn comes.
 #[derive(Debug, Default)]
 pub(super) struct Handshakes {
-    /// Clients that have received a response and are ready for their next step, in order of arrival. The poller does
-    /// not report their input until the step is taken.
+    /// Clients to which the gateway has sent handshake bytes, and which are ready for their next step, in order of
+    /// arrival. The poller does not report their input until the step is taken.
     begun: VecDeque<ClientId>,
-    /// Clients that have received no response yet and are ready for their first step, with the time at which they
-    /// joined the queue.
+    /// Clients to which the gateway has sent nothing, and which are ready for their first step, each with the time at
+    /// which it joined the queue.
     fresh: VecDeque<(ClientId, Instant)>,
     /// The clients that must send next, the longest-awaited first. An entry is stale once its number differs from that
     /// in the client's [`Handshake::Awaited`].
@@ -30,12 +30,12 @@ pub(super) struct Handshakes {
     ready: usize,
 }
 
-/// The source of an event of a connection in its handshake.
+/// The source of an event on a connection in its handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EventSource {
-    /// The poller reported the event: it joins the queue of handshake steps.
+    /// The poller reported the event: the connection's step joins the queue.
     Poller,
-    /// The queue of handshake steps has reached the connection.
+    /// The queue has reached the connection's step.
     Queue,
 }
 
@@ -102,7 +102,7 @@ impl Handshakes {
         next(&mut self.awaited, |entry| is_awaited(*entry, clients)).map(|(id, _)| id)
     }
 
-    /// Removes a list's stale entries once they outnumber the current ones by more than [`SOME`].
+    /// Removes the lists' stale entries once they outnumber the current ones by more than [`SOME`].
     fn tidy<S: Socket>(&mut self, clients: &Store<OfClient, Client<S>>) {
         if self.begun.len() + self.fresh.len() > 2 * self.ready + SOME {
             self.begun.retain(|id| is_ready(*id, clients));
@@ -184,7 +184,7 @@ impl<N: Net> Worker<N> {
         true
     }
 
-    /// The maximum number of unfinished handshakes in this worker.
+    /// This worker's part of the maximum number of unfinished handshakes.
     fn most_handshakes(&self) -> usize {
         let clients = self.peers.descriptors.open().most_clients;
         let set = self.core.plan.snapshot.handshakes.map(|most| most as usize);

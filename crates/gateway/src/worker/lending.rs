@@ -92,15 +92,16 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Hands an idle connection to the worker that asked for one.
+    /// Hands an idle connection to the worker that asked for one. If there is none, retires an HTTP/2 connection to
+    /// free its slot.
     pub(super) fn lend(&mut self, slots: &Arc<Slots>, to: usize) {
         let Some(id) = self.server_with(slots) else { return };
         if let Some(idle) = self.take_idle(id) {
             slots.serve(to);
             self.hand_over(idle.id, to);
         } else if let Some(server) = self.servers.get(id) {
-            // HTTP/2 connections stay with their worker, so one closes to free its slot for the other worker: an idle
-            // one immediately or, if there are several busy ones, one of them after its last response.
+            // HTTP/2 connections stay with their worker. So an idle one closes immediately or, if there are several
+            // busy ones, one of them closes after its last response.
             let idle = |id: &&UpstreamId| self.upstreams.get(**id).is_some_and(Upstream::is_idle);
             let spare = server.multiplexed.iter().find(idle).or(server.multiplexed.get(1)).copied();
             if let Some(spare) = spare {
@@ -109,7 +110,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Pools a connection from another worker, or hands it to a third worker if no request at this worker waits for it.
+    /// Takes over a connection from another worker: pools it, hands it to a third worker if one waits and no request
+    /// here does, or closes it if its server is no longer open.
     pub(super) fn take_over(&mut self, handed: Handed<N::Socket>) {
         let Some(server) = self.server_with(handed.slot.slots()) else { return };
         let Handed { transport, slot, life, descriptor, idle_until } = handed;
@@ -127,15 +129,16 @@ impl<N: Net> Worker<N> {
             // The server went down or was drained meanwhile.
             return self.drop_upstream(id);
         }
-        // The request that waited here may have ended. Other waiting workers have asked already, and do not ask again.
+        // The request that waited here may have ended. Then another waiting worker gets the connection, since it does
+        // not ask again.
         if !self.waits_for(server) && self.is_wanted_elsewhere(id) {
             return;
         }
         self.put_into_pool(id);
     }
 
-    /// Hands an idle connection that is not in the pool to the longest-waiting worker; returns whether one waits. On
-    /// every second call, this worker's own requests come first.
+    /// Hands an idle connection that is not in the pool to the longest-waiting worker; returns `false` if it keeps the
+    /// connection. After an even number of requests on the connection, this worker's own requests come first.
     pub(super) fn is_wanted_elsewhere(&mut self, id: UpstreamId) -> bool {
         let Some(upstream) = self.upstreams.present(id) else { return false };
         if upstream.life.requests % 2 == 0 && self.waits_for(upstream.server) {
@@ -148,7 +151,7 @@ impl<N: Net> Worker<N> {
         true
     }
 
-    /// Notifies the longest-waiting worker of a free slot. The server may have been removed from the configuration.
+    /// Notifies the longest-waiting worker of a free slot.
     pub(super) fn offer_room(&self, slots: &Slots) {
         let waiting = slots.wanted(self.peers.own);
         if let Some(worker) = waiting.and_then(|worker| self.peers.all.get(worker)) {

@@ -94,8 +94,8 @@ impl<N: Net> Worker<N> {
         self.drain_clients_of(&left, last);
     }
 
-    /// Drains all listeners. Closes the listeners in `taken` immediately, since another process accepts from their
-    /// queues. Closes the others once the worker has accepted their queued connections.
+    /// Closes the listeners in `taken` immediately, since another process already accepts from their queues, and starts
+    /// to drain the others. [`Self::listener_due`] closes those after accepting their queued connections.
     pub(super) fn leave_listeners(&mut self, taken: &[ListenerId]) {
         for index in self.frontends.indexes() {
             match self.frontends.of(index) {

@@ -8,7 +8,7 @@ use crate::upstream::Upstream;
 use std::time::{Duration, Instant};
 use weir_reactor::{Net, Socket};
 
-/// A worker's latest estimate.
+/// A worker's latest estimate in bytes, and its time.
 #[derive(Debug, Default)]
 pub(super) struct MemoryMeter {
     weight: usize,
@@ -16,7 +16,7 @@ pub(super) struct MemoryMeter {
 }
 
 impl<N: Net> Worker<N> {
-    /// Renews the estimate when it is due, and only if the configuration limits memory.
+    /// Renews the estimate when it is due, if the configuration limits memory, or did so when memory became short.
     #[inline]
     pub(super) fn look_at_memory(&mut self) {
         if self.core.plan.snapshot.memory.is_some() || self.core.is_short {

@@ -33,7 +33,7 @@ impl<N: Net> Worker<N> {
         let exchange = self.exchanges.get(id)?;
         let found = exchange.plan.snapshot.routes.get(exchange.route)?;
         let HeldHead { bytes: buf, request: head } = exchange.head.as_deref()?;
-        // A client can switch protocols with one server only.
+        // Not mirrored: a client can switch protocols with one server only.
         if upgrade(head, buf).is_some() {
             self.core.counters.mirror(Fate::Upgrade);
             return None;

@@ -134,7 +134,7 @@ impl<N: Net> Worker<N> {
             memory: memory::MemoryMeter::default(),
             waiting: 0,
         };
-        // No exchange is queued yet, so none is stranded.
+        // The returned list is empty, since no exchange is queued yet.
         let services = worker.core.plan.services.clone();
         worker.apply_overrides(&services);
         Ok(worker)
@@ -175,7 +175,7 @@ impl<N: Net> Worker<N> {
 
     /// One turn. Server connections come first, so that no request takes a pooled connection that the server has just
     /// closed; then clients whose handshakes are complete; then handshakes, within the budget; then timers; then new
-    /// connections.
+    /// connections; then held input. Finally, all connections send their output.
     pub(crate) fn turn(&mut self, events: &Events) {
         self.core.turn += 1;
         if !self.core.postponed.is_empty() {

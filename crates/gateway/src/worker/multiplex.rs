@@ -43,7 +43,7 @@ impl<N: Net> Worker<N> {
         };
         let is_nearly_full = used >= most / 4 * 3 && most >= AHEAD;
         if is_nearly_full && !is_dialling && server.may_have_more_idle(server.multiplexed.len()) {
-            // Best effort: a request that needs the connection dials it.
+            // Best effort: if this fails, the request that needs another connection dials it.
             let _ = self.dial_multiplexed(id, client);
         }
         if self.upstreams.get(upstream).is_none() {
@@ -94,7 +94,7 @@ impl<N: Net> Worker<N> {
         service.map(|service| service.config.limits).unwrap_or_default()
     }
 
-    /// Assigns the connection of an attempt to an exchange.
+    /// Counts an attempt as in flight, and assigns its connection to the exchange unless it has a stream.
     pub(super) fn enter(&mut self, attempt: Attempt, id: ExchangeId) {
         if attempt.stream.is_none() {
             return self.assign(attempt.upstream, Use::Exchange(id));
@@ -172,7 +172,7 @@ impl<N: Net> Worker<N> {
         self.note_room(server);
     }
 
-    /// Removes a connection from its server's list. Its exchanges are over.
+    /// Removes a connection from its server's list, so that no further request uses it.
     pub(super) fn forget_multiplexed(&mut self, id: UpstreamId) {
         let Some(upstream) = self.upstreams.get(id) else { return };
         let server = upstream.server;

@@ -253,7 +253,7 @@ impl<N: Net> Worker<N> {
         let mut closed = 0;
         for (_, id) in idle {
             let Some(client) = self.clients.get_mut(id) else { continue };
-            // The client may have sent its next request, which the gateway has not read yet.
+            // Keeps a client that has sent its next request, which the gateway has not read yet.
             if client.transport.is_quiet() {
                 // Best effort: a clean close.
                 let _ = client.finish(&mut self.core.wire);

@@ -7,7 +7,7 @@ use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
     /// Applies the run-time overrides of the current configuration to these services. Closes the idle connections to
-    /// servers that get no further requests. Returns the queued exchanges whose services have no open server left.
+    /// servers that are not open. Returns the queued exchanges whose services have no open server left.
     pub(super) fn apply_overrides(&mut self, services: &[ServiceId]) -> Vec<ExchangeId> {
         let (plan, now) = (Rc::clone(&self.core.plan), self.core.net.now());
         let mut stranded = Vec::new();

@@ -16,12 +16,12 @@ use weir_http::{Field, FieldName, Method};
 use weir_http1::{RequestHead, Version, copy_fields};
 use weir_reactor::Net;
 
-/// A response that the gateway gives without asking a server.
+/// A response that the gateway sends itself, without a server.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum LocalResponse<'a> {
     /// The redirect or fixed response of the route.
     Set(&'a Route),
-    /// The redirect of all requests to the listener.
+    /// The listener's `redirect` to `https`.
     Redirected(&'a Redirect),
     /// 404: no route matches the request.
     NoRoute,
@@ -36,8 +36,8 @@ pub(super) enum LocalResponse<'a> {
 }
 
 impl<N: Net> Worker<N> {
-    /// Responds to the request whose head was parsed from `buf`. Closes the connection if a body follows, since the
-    /// gateway does not read the body.
+    /// Responds to the request whose head was parsed from `buf`. Over HTTP/1.1, closes the connection if a body
+    /// follows, since the gateway does not read the body.
     pub(super) fn respond_locally(&mut self, leg: Leg, buf: &[u8], response: LocalResponse<'_>) {
         let Some(client) = self.clients.present_mut(leg.client) else { return };
         let core = &mut self.core;

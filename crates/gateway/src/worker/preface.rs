@@ -35,7 +35,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Chooses the next phase by the bytes received so far.
+    /// Chooses the next phase from the bytes received so far.
     fn choose_phase(&mut self, id: ClientId) {
         let Some(client) = self.clients.present_mut(id) else { return };
         if client.phase == Phase::Preface(Preface::Proxy) {

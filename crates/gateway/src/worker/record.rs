@@ -1,4 +1,4 @@
-//! Records of completed requests: counters, and lines in the log and the access log.
+//! Records of requests that have ended: counters, and lines in the log and the access log.
 
 use super::Worker;
 use crate::config::Route;
@@ -33,8 +33,8 @@ pub(super) struct Own<'a> {
 }
 
 impl<N: Net> Worker<N> {
-    /// Records the end of an exchange, with a reason if it is early. Call before releasing its connections. `own`: body
-    /// bytes of the gateway's own response.
+    /// Records the end of an exchange: an early end with its reason, or a switch of protocols (`None`). Call before
+    /// releasing its connections. `own`: body bytes of the gateway's own response.
     pub(super) fn record(&mut self, id: ExchangeId, reason: Option<&Reason>, own: u64) {
         let Some(exchange) = self.exchanges.present_mut(id) else { return };
         let status = match exchange.status {
@@ -47,11 +47,11 @@ impl<N: Net> Worker<N> {
             call.status = Some(grpc);
             self.core.counters.grpc.0[grpc.index()] += 1;
         }
-        // The response that opened a tunnel was counted at that time.
+        // A tunnel's response was counted when the tunnel opened.
         if !exchange.is_tunnel {
             self.core.count_response(exchange, status, &self.services);
         }
-        // After a complete response, `release` counts the status.
+        // A switch of protocols does not count towards the server's responses.
         if reason.is_some()
             && let Some(upstream) = exchange.upstream().and_then(|id| self.upstreams.get(id))
             && let Some(server) = self.servers.get_mut(upstream.server)
@@ -122,7 +122,7 @@ impl<N: Net> Worker<N> {
         self.core.note_end(reason, context);
     }
 
-    /// Records a request that the gateway responded to before it became an exchange.
+    /// Records a request that ended before it became an exchange, with the gateway's response, if any.
     pub(super) fn record_own(&mut self, id: ClientId, head: Head<'_>, own: Own<'_>) {
         let Own { status, grpc, reason, route, received, sent } = own;
         if let Some(grpc) = grpc {

@@ -160,7 +160,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Continues with input pipelined before the last response was complete.
+    /// Continues with a client's held input, such as pipelined requests or postponed frames.
     pub(super) fn resume_client(&mut self, id: ClientId) {
         // The client may have failed since its input was held.
         let Some(client) = self.clients.get_mut(id) else { return };
@@ -197,7 +197,7 @@ impl<N: Net> Worker<N> {
         {
             match client.phase {
                 Phase::Closing | Phase::Preface(_) | Phase::Streams | Phase::Tunnel(_) => break,
-                // The client does not read the responses to its earlier requests.
+                // The next request waits until the client has read more of the earlier responses.
                 Phase::Head { .. } if client.transport.pending() >= MAX_PENDING => break,
                 Phase::Head { .. } => {
                     let core = &mut self.core;
@@ -226,8 +226,8 @@ impl<N: Net> Worker<N> {
         at
     }
 
-    /// A request head is complete: begins its exchange, or rejects it. `before`: the request's earlier exchange, if the
-    /// request needs another route after a reload.
+    /// A request head is complete: begins its exchange, or responds itself. `before`: the request's earlier exchange,
+    /// if the request needs another route after a reload.
     pub(super) fn begin(&mut self, leg: Leg, buf: &[u8], before: Option<&mut Exchange>) {
         let core = &mut self.core;
         let head = &core.request;
@@ -322,8 +322,9 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The client closed its sending side. Aborts its exchange, unless the listener serves half-closed clients, or the
-    /// gateway holds pipelined requests of the client now or held them before this call (`was_pipelined`).
+    /// The client closed its sending side. Aborts its exchange, unless the request is complete, and the listener serves
+    /// half-closed clients or the gateway holds pipelined requests of the client, now or before this call
+    /// (`was_pipelined`).
     #[cold]
     fn client_ended(&mut self, id: ClientId, was_pipelined: bool) {
         // One of the client's requests may have closed the connection.

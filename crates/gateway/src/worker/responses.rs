@@ -80,7 +80,7 @@ impl<N: Net> Worker<N> {
                 }
                 return;
             }
-            // Each write records the progress of the streams that it concerns.
+            // Nothing to do: a stream records its own progress when its bytes are written to the connection.
             Use::Streams if !connected => None,
             Use::Streams => return self.connection_moved(id),
             Use::Tunnel(tunnel) => {

@@ -15,8 +15,9 @@ use weir_http1::Framing;
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
-    /// Sends the request of an exchange again, on a new connection to the same server. If that server has become
-    /// unavailable, or a reload removed it, another server gets the request.
+    /// Sends the request of an exchange again, on another connection or stream to the same server. If that server has
+    /// become unavailable, or a reload removed it, another server gets the request. Ends the exchange if the retry
+    /// budget is used up.
     pub(super) fn retry(&mut self, id: ExchangeId) {
         let Some(flow) = self.flow(id) else { return self.broken(id, "a retry without its connections") };
         let (client, service) = (flow.exchange.client, flow.exchange.service);
@@ -34,7 +35,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// Sends a request again that its server has not processed. This is not a failure, so it does not use up the retry
-    /// budget. The request waits in the queue if no connection is free.
+    /// budget. The request waits in the queue if the chosen server has reached its connection limit.
     #[cold]
     pub(super) fn send_elsewhere(&mut self, id: ExchangeId, reason: Reason) {
         let rule = match reason {

@@ -65,7 +65,7 @@ impl<N: Net> Worker<N> {
         service.and_then(|service| service.choose(&mut self.servers, now, context)).ok_or_else(no_server)
     }
 
-    /// A server other than those that have already responded to the request (`context.asked`). Errors: there is none.
+    /// A server that is not in `context.asked`. Errors: there is none.
     pub(super) fn choose_other(
         &mut self,
         service: ServiceId,
@@ -132,8 +132,8 @@ impl<N: Net> Worker<N> {
         is_failure
     }
 
-    /// Records a failure of a server, which may eject the server. A service's only server is exempt. Call at most once
-    /// per attempt.
+    /// Records a failure of a server, if `eject.on` of the service includes it; this may eject the server. A service's
+    /// only server is exempt. Call at most once per attempt.
     pub(super) fn record_failure(
         &mut self,
         service: ServiceId,
@@ -159,7 +159,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Puts the connection of a complete exchange into the pool, or closes it. `reusable`: the exchange permits reuse.
+    /// Releases the connection of a complete exchange: pools it, hands it to a waiting worker, or closes it. Counts the
+    /// response's `status`. `reusable`: the exchange permits reuse.
     pub(super) fn release(&mut self, id: UpstreamId, service: ServiceId, reusable: bool, status: u16) {
         let has_failed = status >= 400 && self.has_failed(id, service, status);
         let Some(upstream) = self.upstreams.present_mut(id) else { return };

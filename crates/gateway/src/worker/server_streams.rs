@@ -1,4 +1,4 @@
-//! HTTP/2 servers: their frames, the exchanges of their streams, and the end of a turn for all streams.
+//! HTTP/2 servers: their frames, the exchanges of their streams, and the streams' output at the end of a turn.
 
 use super::Worker;
 use super::settle::{is_full, watch_upstream};
@@ -37,7 +37,7 @@ impl<N: Net> Worker<N> {
             upstream.moved = true;
         }
         loop {
-            // A frame may have ended the connection.
+            // The previous frame may have ended the connection.
             let Some(h2) = self.upstreams.get_mut(id).and_then(|upstream| upstream.h2.as_mut()) else {
                 return;
             };
@@ -111,7 +111,7 @@ impl<N: Net> Worker<N> {
                     h2.touch(stream);
                 }
             }
-            // Output that waits for room is sent at the end of the turn.
+            // Nothing to do now: the end of the turn sends output that waits for room.
             Event::Room { stream: None } => {}
             Event::Settings => {
                 self.note_settings(id);
@@ -133,8 +133,8 @@ impl<N: Net> Worker<N> {
                     self.note_room(server);
                 }
             }
-            // `Rejected` concerns requests, and a server sends none. `Pause` slows down floods of frames, which are
-            // expected only from clients.
+            // Nothing to do: `Rejected` concerns requests, and a server sends none. `Pause` slows down floods of
+            // frames, which are expected only from clients.
             Event::Rejected { .. } | Event::Pause => {}
         }
     }
@@ -172,14 +172,14 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Whether an exchange's total timeout has expired. A gRPC server enforces the deadline, too, and may end the call
-    /// first.
+    /// Whether an exchange's total timeout has expired, at present rather than at the turn's start: a gRPC server
+    /// enforces it, too, and may reset the call before the gateway's timer fires.
     fn is_late(&self, id: ExchangeId) -> bool {
         let end = self.exchanges.get(id).and_then(Exchange::total);
         end.is_some_and(|(end, _)| end <= self.core.net.now() + self.core.net.spent())
     }
 
-    /// Ends a stream that its server closed after the complete response.
+    /// Ends a stream without an exchange, which its server has closed or reset.
     fn server_has_ended(&mut self, id: UpstreamId, no: StreamNo) {
         if let Some(h2) = self.h2_to(id) {
             h2.abort(no, ErrorCode::CANCEL);
@@ -190,7 +190,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// Withholds the server's credit for DATA until the end of the turn, when the client's connection may have accepted
-    /// the data.
+    /// the data. Grants the credit at once if the stream is closed.
     fn owe(&mut self, id: UpstreamId, no: StreamNo, flow: u32) {
         let Some(h2) = self.h2_to(id) else { return };
         match h2.get_mut(no) {
@@ -393,7 +393,7 @@ impl<N: Net> Worker<N> {
             // read the remaining frames.
             upstream.intake = Intake::Closed;
         }
-        // The connection has room again for output that it rejected before.
+        // The connection may now have room for output that it rejected before.
         if h2.flush(&mut upstream.transport, &mut self.core.wire) {
             upstream.touch(id, &mut self.core.touched.upstreams);
         }

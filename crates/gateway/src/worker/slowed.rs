@@ -1,5 +1,5 @@
 //! HTTP/2 clients that reset many requests, or send many frames at once that cause no event. The worker serves each
-//! such client once per millisecond, so that it hardly delays other clients.
+//! such client at most once per millisecond, so that it hardly delays other clients.
 
 use crate::keys::ClientId;
 use std::time::{Duration, Instant};

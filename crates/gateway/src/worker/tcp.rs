@@ -170,7 +170,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Ends a client whose connection reached no server, by a reset, as an early end of a tunnel does.
+    /// Ends a client whose connection reached no server, with a reset, as for a tunnel that ends early.
     fn end_unreached(
         &mut self,
         id: ClientId,
