@@ -1,6 +1,6 @@
 //! Reloads under load: accepted and rejected changes.
 
-use super::{held_back, metric, named};
+use super::{counting, held_back, metric, named};
 use crate::common::sessions::{connect, connector, resumes};
 use crate::common::{Answer, Certificates, Client, DEADLINE, Over, Peer, Switch, Upstream, Weir, poll_until};
 use rustix::process::Signal;
@@ -379,6 +379,38 @@ fn a_request_that_waits_for_a_service_that_is_gone_is_routed_anew() {
     assert_eq!(metric(&case.weir, "weir_waiting_requests"), 0);
     answer.throw();
     assert_eq!(clients[0].answer(Method::Get).text(), "slow", "what has begun goes on");
+}
+
+/// Regression test: the gateway answered with 500, since the service was gone when the body was complete.
+#[test]
+fn a_buffered_request_of_a_service_that_is_gone_is_routed_anew() {
+    let (old, next) = (named("old"), counting());
+    let buffered = |service, address| to(service, address) + "request_buffer = '64KiB'\n";
+    let gone = format!("{LISTENER}[[route]]\nrespond.status = 410\n");
+    for (framing, first, second) in [
+        ("Content-Length: 10", "abcde", "fghij"),
+        ("Transfer-Encoding: chunked", "a\r\nabcde", "fghij\r\n0\r\n\r\n"),
+    ] {
+        for (now, status, text) in [
+            (&buffered("next", next.address), 200, Some("10")),
+            (&to("next", next.address), 200, Some("10")),
+            (&gone, 410, None),
+        ] {
+            let case = Case::new(&buffered("old", old.address));
+            let mut client = Client::connect(case.weir.address(), None);
+            client.send(format!("POST / HTTP/1.1\r\nHost: h\r\n{framing}\r\n\r\n{first}"));
+            // The gateway serves in order of arrival, so it has read the first part by now.
+            assert_eq!(case.get().status, 200);
+            case.take(now);
+            client.send(second);
+            let answer = client.answer(Method::Post);
+            assert_eq!(answer.status, status, "{framing}: {now}");
+            if let Some(text) = text {
+                assert_eq!(answer.text(), text, "{framing}: {now}");
+                assert_eq!(client.ask(GET).text(), "0", "the connection continues");
+            }
+        }
+    }
 }
 
 /// To the gateway, a server with another connection limit is a new server. The old connection closes before the response, and the

@@ -4,6 +4,7 @@ use super::client::Upload;
 use super::fields::request;
 use super::{Client, gateway};
 use crate::common::{Peer, Switch, Upstream, Weir, pattern};
+use crate::gateway::reload::Case;
 use weir_http2::ErrorCode;
 use weir_http2::frame::{Kind, flag};
 
@@ -39,6 +40,25 @@ fn a_buffered_body_reaches_a_server_whole() {
     client.post(7, "/").data(7, &body[..10], false).reset(7, ErrorCode::CANCEL).sync();
     assert_eq!(upstream.requests().len(), 3);
     weir.wait_for_stderr(&[" client_reset "]);
+}
+
+#[test]
+fn a_buffered_body_follows_its_request_to_another_service() {
+    let (old, next) = (super::upstream(), super::upstream());
+    let to = |service: &str, upstream: &Upstream| {
+        format!(
+            "workers = 1\n[listener.web]\nbind = '127.0.0.1:0'\n[service.{service}]\nservers = 'http://{}'\n\
+             [[route]]\nservice = '{service}'\nrequest_buffer = '64KiB'\n",
+            upstream.address
+        )
+    };
+    let case = Case::new(&to("old", &old));
+    let mut client = Client::connect(case.weir.address());
+    client.post(1, "/").data(1, b"hello ", false).sync();
+    case.take(&to("next", &next));
+    client.data(1, b"world", true);
+    assert_eq!(client.response(1).status(), 200);
+    assert_eq!((old.connections(), &*next.requests()[0].body), (0, &b"hello world"[..]));
 }
 
 /// Regression test: a server responded after all bytes announced by Content-Length, and the gateway reset the stream at

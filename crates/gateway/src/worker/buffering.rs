@@ -74,7 +74,7 @@ impl<N: Net> Worker<N> {
         };
         let mut body = held.body;
         exchange.was_held = true;
-        self.start(id, false);
+        self.start_delayed(id, false);
         if leg.stream.is_some() {
             return self.hold_again(leg, body);
         }

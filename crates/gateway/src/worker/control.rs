@@ -1,14 +1,14 @@
 //! Messages to a worker: drain, stop, new settings, queries of its state.
 
 use super::Worker;
-use super::adopt::Adoption;
+use super::adopt_config::Adoption;
 use super::lending::Handed;
 use super::overload::EvictRequest;
 use crate::config::ListenerId;
 use crate::downstream::Phase;
 use crate::drain::Why;
 use crate::health::Health;
-use crate::keys::{ClientId, ServerId, ServiceId, UpstreamId};
+use crate::keys::{ClientId, ServiceId, UpstreamId};
 use crate::limits::Open;
 use crate::observe::access::Access;
 use crate::observe::{Bytes, Context, Counters, Process, Report, ServerReport};

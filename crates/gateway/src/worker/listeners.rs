@@ -1,7 +1,7 @@
 //! Listeners of a worker: new listeners, changed settings, removed listeners, and their clients.
 
 use super::Worker;
-use super::adopt::Adoption;
+use super::adopt_config::Adoption;
 use crate::config::ListenerId;
 use crate::downstream::{Frontend, Phase};
 use crate::drain::ClientDrain;

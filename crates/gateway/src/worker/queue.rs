@@ -70,11 +70,7 @@ impl<N: Net> Worker<N> {
         };
         let leg = exchange.leg();
         exchange.stage = Stage::Forwarding;
-        match self.services.get(exchange.service) {
-            Some(_) => self.start(id, true),
-            // A reload removed the service, so the request needs another route.
-            None => self.begin_again(id),
-        }
+        self.start_delayed(id, true);
         let is_queued = |exchange: &Exchange| matches!(exchange.stage, Stage::Queued);
         let exchange = self.exchange_of(leg);
         if exchange.and_then(|id| self.exchanges.get(id)).is_some_and(is_queued) {
@@ -82,6 +78,18 @@ impl<N: Net> Worker<N> {
         }
         self.resume_leg(leg);
         true
+    }
+
+    /// Starts a request that has waited in a queue, or for its body.
+    pub(super) fn start_delayed(&mut self, id: ExchangeId, has_waited: bool) {
+        let Some(exchange) = self.exchanges.get(id) else {
+            return self.broken(id, "a delayed request without its exchange");
+        };
+        match self.services.get(exchange.service) {
+            Some(_) => self.start(id, has_waited),
+            // A reload removed the service, so the request needs another route.
+            None => self.begin_again(id),
+        }
     }
 
     /// Routes a queued request again, after a reload removed its service.
