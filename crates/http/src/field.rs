@@ -130,8 +130,7 @@ impl FieldName {
         )
     }
 
-    /// Whether removing this field, because `Connection` names it, would break framing, routing or
-    /// forwarding.
+    /// Whether framing, routing or forwarding relies on this field, so that `Connection` must not name it.
     #[must_use]
     pub fn is_relied_on(self) -> bool {
         matches!(

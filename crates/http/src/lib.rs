@@ -4,7 +4,7 @@
 //! crate is independent of the version: `weir-http1` parses and writes the text of HTTP/1.1.
 //!
 //! * [`Field`] and [`FieldName`]: a field line, and the names that the protocol or the gateway acts on.
-//! * [`Authority`] and [`Method`]: parts of a request's target.
+//! * [`Authority`] and [`Method`]: parts of a request.
 //! * [`may_be_trailer`]: the fields that may be forwarded after the body.
 //! * [`scan`]: the characters that are valid in each part.
 //! * [`visible`]: a peer's text for a terminal.

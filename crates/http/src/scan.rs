@@ -3,7 +3,7 @@
 const TOKEN: u8 = 1;
 const HOST: u8 = 2;
 
-/// The classes of each byte value, as bits.
+/// For each byte value, the classes that contain it, as the bits [`TOKEN`] and [`HOST`].
 const CLASS: [u8; 256] = {
     let class = with([0; 256], b"0123456789", TOKEN | HOST);
     let class = with(class, b"abcdefghijklmnopqrstuvwxyz", TOKEN | HOST);
@@ -97,8 +97,8 @@ pub fn text_end(buf: &[u8], mut at: usize) -> usize {
     buf[at..].iter().position(|&b| !is_text_byte(b)).map_or(buf.len(), |n| at + n)
 }
 
-/// Index of the first byte at or after `at` that is invalid in a request target, or the length of `buf`.
-/// Valid are visible ASCII characters except `#`, which starts a fragment (RFC 9112, section 3.2).
+/// Index of the first byte at or after `at` that is invalid in a request target, or the length of `buf`. Visible ASCII
+/// characters are valid, except `#`, which starts a fragment (RFC 9112, section 3.2).
 #[inline]
 #[must_use]
 pub fn target_end(buf: &[u8], mut at: usize) -> usize {

@@ -17,7 +17,7 @@ impl Span {
     /// The bytes of this span. `buf` must start where the parsed buffer started.
     ///
     /// # Panics
-    /// If `buf` is shorter than the parsed head, which is a bug in the caller.
+    /// If the span ends beyond `buf`, which is a bug in the caller.
     #[inline]
     #[must_use]
     pub fn of(self, buf: &[u8]) -> &[u8] {

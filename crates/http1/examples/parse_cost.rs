@@ -2,10 +2,9 @@
 //!
 //! `cargo run --release -p weir-http1 --example parse_cost`
 //!
-//! httparse finds names, values and control characters. Its caller still has to recognise names and determine
-//! framing, persistence and `Host`, so httparse is timed alone and with a name look-up, which is part of that
-//! work. Each figure is the fastest of many rounds, the one with the least disturbance, in nanoseconds per
-//! head.
+//! httparse finds names, values and control characters. Its caller still has to recognise names and determine framing,
+//! persistence and `Host`. So the example times httparse alone, and with a lookup of each name, one part of that work.
+//! Each figure is the fastest of many rounds, the one with the least disturbance, in nanoseconds per head.
 
 #![allow(clippy::print_stdout)]
 

@@ -138,7 +138,7 @@ impl Chunked {
             (At::DataLf, b'\n') => Ok(At::Size { digits: 0, size: 0 }),
             (At::SizeLf { .. } | At::DataLf, _) => Err(BodyError::BareCr),
             (At::Trailer, byte) => self.trailer.next(byte),
-            // `decode` handles runs of data and stops at the end.
+            // Nothing to do: `decode` handles runs of data and stops at the end.
             (at @ (At::Data(_) | At::End), _) => Ok(at),
         }
     }

@@ -1,4 +1,4 @@
-//! One variant per violated rule. Every violation is the sender's fault.
+//! The reasons for rejecting a message: one variant per rule or limit that the sender violated.
 
 use thiserror::Error;
 

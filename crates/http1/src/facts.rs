@@ -1,4 +1,5 @@
-//! Facts from the fields of a head: connection persistence, and the framing that `framing.rs` reads.
+//! Facts from the fields of a head: the declared framing, connection persistence and authentication, and the idle
+//! timeout.
 
 use crate::{Framing, HeadError, Version};
 use weir_http::scan::{decimal, elements, is_token_byte};
@@ -15,9 +16,9 @@ pub(crate) struct Facts {
     nominates: bool,
     /// Whether `Connection` names `Upgrade`.
     pub(crate) names_upgrade: bool,
-    /// Whether a field authenticates the connection.
+    /// Whether credentials or a challenge authenticate the connection: see [`authenticates_connection`].
     pub(crate) authenticates_connection: bool,
-    /// The `timeout` of `Keep-Alive`, in seconds.
+    /// The `timeout` of `Keep-Alive`, in seconds; `None` without a valid one.
     pub(crate) idle_timeout: Option<u32>,
 }
 

@@ -19,7 +19,7 @@ impl Part {
         Self { line: head.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1) }
     }
 
-    /// Whether to parse again, now that `more` has followed the first `length` bytes. Call this for every piece: it
+    /// Whether to parse again once `more` has arrived after the first `length` bytes. Call this for every piece: it
     /// assumes that no piece since the state's creation has completed a line.
     #[must_use]
     pub fn is_worth_parsing(self, length: usize, more: &[u8], limits: &Limits) -> bool {

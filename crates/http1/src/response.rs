@@ -27,7 +27,7 @@ pub struct ResponseHead {
     /// Whether a challenge asks to authenticate the connection rather than a request (NTLM, Negotiate): the connection
     /// must then serve no other client.
     pub authenticates_connection: bool,
-    /// The idle timeout of the server in seconds, from `Keep-Alive` (RFC 2068, section 19.7.1.1).
+    /// The idle timeout of the server in seconds, from `Keep-Alive` (RFC 2068, section 19.7.1.1); `None` if unknown.
     pub idle_timeout: Option<u32>,
     declared: Framing,
 }
@@ -70,7 +70,7 @@ impl ResponseHead {
         self.declared = declared;
     }
 
-    /// The end of the body of this response to a request with method `request` (RFC 9112, section 6.3).
+    /// The framing of the body of this response to a request with method `request` (RFC 9112, section 6.3).
     ///
     /// [`Framing::None`] for HEAD, 1xx, 204, 304 and 2xx to CONNECT, regardless of the fields. The bytes after a 101,
     /// and after a 2xx to CONNECT, are not HTTP.

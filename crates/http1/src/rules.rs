@@ -104,7 +104,7 @@ impl Rule {
     }
 }
 
-/// A set of relaxed rules.
+/// A set of rules, relaxed or violated.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rules(u16);
 
@@ -118,7 +118,7 @@ impl Rules {
         Self(self.0 | 1 << rule as u16)
     }
 
-    /// Whether no rule is relaxed.
+    /// Whether the set contains no rule.
     #[inline]
     #[must_use]
     pub const fn is_empty(self) -> bool {

@@ -2,7 +2,7 @@
 
 use crate::HeadError;
 
-/// The version in a start line. All other versions are rejected.
+/// The version in a start line. The strict parser rejects all other versions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Version {
     /// `HTTP/1.0`
@@ -26,7 +26,8 @@ impl Version {
         }
     }
 
-    /// Accepts `HTTP/2` as a version even without its minor digit, as newer clients write it.
+    /// Distinguishes an unsupported version from a malformed one. `HTTP/2` is unsupported even without a minor digit,
+    /// since newer clients omit it.
     #[cold]
     fn why_not(bytes: &[u8]) -> Result<Option<Self>, HeadError> {
         let name = bytes.len().min(5);

@@ -91,7 +91,7 @@ pub fn last_chunk_with(trailers: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
 /// Appends `n` in decimal.
 pub fn decimal(n: u64, out: &mut Vec<u8>) {
     let digit = |n: u64| b'0' + (n % 10) as u8;
-    // Nearly all numbers are statuses and lengths of small messages.
+    // Nearly all numbers are statuses and lengths of small messages, so these have a fast path.
     match n {
         100..1000 => out.extend_from_slice(&[digit(n / 100), digit(n / 10), digit(n)]),
         1000..10_000 => out.extend_from_slice(&[digit(n / 1000), digit(n / 100), digit(n / 10), digit(n)]),

@@ -20,7 +20,8 @@ pub enum Abuse {
     /// PING frames, each of which is acknowledged (CVE-2019-9512).
     #[error("too many PING frames")]
     Ping,
-    /// PRIORITY frames, and frames of unknown types, which have no effect (CVE-2019-9513).
+    /// PRIORITY and PRIORITY_UPDATE frames, frames of unknown types, and a client's HEADERS on a stream that we have
+    /// reset (CVE-2019-9513).
     #[error("too many frames without effect")]
     NoEffect,
     /// WINDOW_UPDATE frames beyond [`UPDATES_PER_DATA`] for each DATA frame that we sent.
@@ -41,13 +42,14 @@ pub struct Budgets {
     pub settings: u32,
     /// The budget for [`Abuse::Ping`].
     pub pings: u32,
-    /// The budget for [`Abuse::NoEffect`].
+    /// The budget for [`Abuse::NoEffect`]. Each stream that ends regularly forgives four frames.
     pub no_effect: u32,
     /// The budget for [`Abuse::WindowUpdate`]. Each DATA frame that we send forgives [`UPDATES_PER_DATA`] updates.
     pub window_updates: u32,
 }
 
-/// For each DATA frame, peers send at most one update for the stream and one for the connection; rounding adds a few.
+/// The number of WINDOW_UPDATE frames that each of our DATA frames forgives. Peers send at most one for the stream and
+/// one for the connection; rounding adds a few.
 pub const UPDATES_PER_DATA: u32 = 3;
 
 impl Default for Budgets {
@@ -96,7 +98,7 @@ const KINDS: [Abuse; 7] = [
 pub(crate) struct Spent([u32; KINDS.len()]);
 
 impl Spent {
-    /// Spends one frame of the budget.
+    /// Spends one frame of the budget. Fails with `kind` once the budget is exceeded.
     #[inline]
     pub(crate) fn spend(&mut self, kind: Abuse, budgets: &Budgets) -> Result<(), Abuse> {
         let spent = &mut self.0[kind as usize];

@@ -19,7 +19,7 @@ impl ErrorCode {
     pub const STREAM_CLOSED: Self = Self(0x5);
     /// A frame of an invalid size.
     pub const FRAME_SIZE_ERROR: Self = Self(0x6);
-    /// The stream was not processed: any request may be retried (section 8.7).
+    /// The request was not processed, so it may be retried, whatever its method (section 8.7).
     pub const REFUSED_STREAM: Self = Self(0x7);
     /// The stream is no longer needed.
     pub const CANCEL: Self = Self(0x8);

@@ -7,10 +7,10 @@ use weir_http::Field;
 /// The content type of a call. A `+` with the name of a serialisation format, or parameters, may follow.
 pub const CONTENT_TYPE: &[u8] = b"application/grpc";
 
-/// The field of a response's status: a trailer, or a field of the head if the response has neither body nor trailers.
+/// The field with a response's status: a trailer, or a field of the head if the response has neither body nor trailers.
 pub const STATUS: &[u8] = b"grpc-status";
 
-/// The field of a status's message, percent-encoded.
+/// The field with a status's message, which is percent-encoded.
 pub const MESSAGE: &[u8] = b"grpc-message";
 
 /// The names of all statuses, in the order of their numbers. Clients treat other numbers as `UNKNOWN`.

@@ -65,7 +65,7 @@ impl<'a> Dictionary<'a> {
             }
             self.expect(b',')?;
             self.skip(|byte| matches!(byte, b' ' | b'\t'));
-            // A list must not end with a comma.
+            // A dictionary must not end with a comma.
             self.0.first()?;
         }
         Some(())
@@ -253,7 +253,7 @@ mod tests {
         }
     }
 
-    /// A response's `priority` field may contain only one of the parameters.
+    /// A parameter that a response's `priority` field omits keeps the client's value.
     #[test]
     fn an_absent_parameter_keeps_its_value() {
         let priority = Priority { urgency: 1, incremental: true };

@@ -9,7 +9,7 @@ use thiserror::Error;
 pub struct Settings {
     /// The largest dynamic table, in bytes, that the other side's encoder may use.
     pub header_table_size: u32,
-    /// Whether the other side may push. Weir always sends `false`.
+    /// Whether the other side may push. Weir sends `false` as a client, and omits the parameter as a server.
     pub enable_push: bool,
     /// The maximum number of streams that the other side may have open; `None`: unlimited.
     pub max_concurrent_streams: Option<u32>,

@@ -3,23 +3,25 @@
 use crate::window::{ReceiveWindow, SendWindow};
 use crate::{Priority, StreamError};
 
-/// A stream, from its first HEADERS until its owner releases it.
+/// A stream, from its first HEADERS, or from [`open`](crate::Connection::open) on a client, until its owner releases
+/// it.
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(crate) receive: Half,
     pub(crate) send: Half,
-    /// Whether RST_STREAM closed both halves.
+    /// The side that reset the stream, if any.
     pub(crate) reset: Reset,
     pub(crate) send_window: SendWindow,
     pub(crate) receive_window: ReceiveWindow,
-    /// The DATA bytes that `content-length` still announces.
+    /// The DATA bytes of the announced `content-length` that the peer has not sent yet; `None` without an announced
+    /// length.
     pub(crate) missing: Option<u64>,
     /// Whether the response has no body, regardless of its `content-length`: a response to HEAD, or with status 204 or
     /// 304.
     pub(crate) no_body: bool,
     /// Whether the request is a CONNECT, so that a 2xx response opens a tunnel.
     pub(crate) is_tunnel: bool,
-    /// Whether the owner's last write found the stream's window full: [`Event::Room`](crate::Event::Room) must follow.
+    /// Whether a write of the owner has exhausted the stream's window: [`Event::Room`](crate::Event::Room) must follow.
     pub(crate) blocked: bool,
     pub(crate) priority: Priority,
 }
@@ -37,7 +39,7 @@ pub(crate) enum Half {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reset {
     No,
-    /// Frames that the peer sent before it received the reset are ignored (RFC 9113, section 5.4.2).
+    /// By us: frames that the peer sent before it received the reset are ignored (RFC 9113, section 5.4.2).
     ByUs,
     ByPeer,
 }

@@ -11,8 +11,8 @@ pub(crate) struct Streams {
     free: Vec<u32>,
     /// IDs and slots, sorted by ID.
     ids: Vec<(u32, u32)>,
-    /// Streams that we have reset, and that were released or never opened: their late frames are ignored. At most
-    /// [`IGNORED`] are stored; the oldest are dropped.
+    /// Streams that we have reset, and that the owner has released or never knew: their late frames are ignored. At
+    /// most [`IGNORED`] are stored; the oldest are dropped.
     ignored: VecDeque<u32>,
 }
 
@@ -69,7 +69,7 @@ impl Streams {
         self.ignored.contains(&id)
     }
 
-    /// The memory in bytes, besides the lists themselves.
+    /// The heap memory in bytes.
     pub(crate) fn memory(&self) -> usize {
         self.slots.capacity() * size_of::<Option<Stream>>()
             + self.ids.capacity() * size_of::<(u32, u32)>()

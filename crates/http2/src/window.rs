@@ -60,8 +60,8 @@ impl ReceiveWindow {
         self.size - self.available - self.consumed
     }
 
-    /// Marks received bytes as consumed. Returns the increment of a WINDOW_UPDATE once half of the window is used up,
-    /// since smaller increments lead peers to send small frames.
+    /// Marks received bytes as consumed. Returns the increment of a WINDOW_UPDATE once at least half of the window is
+    /// consumed, and `None` before that, since smaller increments lead peers to send small frames.
     pub(crate) fn consume(&mut self, bytes: u32) -> Option<u32> {
         self.consumed += i64::from(bytes).min(self.held());
         if self.consumed == 0 || self.consumed < self.size / 2 {

@@ -158,7 +158,7 @@ fn cookie_crumbs_are_joined() {
             "x: y\ncookie: a=1\nz: z\ncookie: b=2\ncookie: c=3\nv: w\n",
             vec!["x: y", "cookie: a=1; b=2; c=3", "z: z", "v: w"],
         ),
-        // Fuzzing found a value `; ; `, which servers reject for its trailing space.
+        // Regression test: the joined value was `; ; `, which servers reject for its trailing space.
         ("cookie:\n", vec!["cookie:"]),
         ("cookie:\ncookie:\ncookie:\n", vec!["cookie:"]),
         ("cookie:\ncookie: a=1\n", vec!["cookie: a=1"]),

@@ -144,8 +144,8 @@ fn a_smaller_table_must_be_signalled() {
     assert_eq!(lines(&mut decoder, REQUEST, &hex("be")), Err(HpackError::BadIndex));
 }
 
-/// A block of references to one large entry is malformed. It is a connection error only if it decompresses to more than
-/// four times the limit; below that, the table stays in sync.
+/// A block with many references to a large entry is malformed. It is a connection error only if it decompresses to more
+/// than four times the limit; below that, the table stays in sync.
 #[test]
 fn bombs() {
     let limits = Limits { head_bytes: 1000, fields: 100 };
@@ -195,7 +195,7 @@ fn encoded_fields() {
     }
 }
 
-/// RFC 7541, section 6.2.3: the next hop keeps the representation.
+/// RFC 7541, section 6.2.3: a proxy encodes a never-indexed field as never indexed.
 #[test]
 fn never_indexed_fields_stay_so() {
     let (mut head, mut out) = (Head::new(), Vec::new());

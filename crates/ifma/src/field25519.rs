@@ -91,7 +91,7 @@ impl<L: Lanes> Elements<L> {
         Self::carried(token, self.product(token, other, &[L::splat(token, 0); 5]))
     }
 
-    /// a b + c without carries: limbs below 2^61. The limbs of c may also be up to this bound.
+    /// a b + c without carries. The limbs of a b are below 2^61; those of c must be, too.
     #[inline(always)]
     pub(crate) fn product(&self, token: L::Token, other: &Self, c: &[L; 5]) -> [L; 5] {
         let zero = L::splat(token, 0);

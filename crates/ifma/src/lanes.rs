@@ -52,7 +52,7 @@ pub(crate) trait Lanes: Copy {
     /// `other` in the lanes selected by the bits of `LANES`, lowest first; `self` in the others.
     fn blend<const LANES: u8>(self, other: Self) -> Self;
 
-    /// Whether the lanes are equal.
+    /// For each lane, whether it equals the other's.
     fn equals(self, other: Self) -> Self::Mask;
 
     /// Whether each lane is less than the other's; both must be non-negative.

@@ -1,5 +1,5 @@
 //! X25519 and ECDSA P-256 signing for one handshake at a time, with AVX-512 IFMA: the four lanes of a 256-bit register
-//! hold the four products of one curve operation. There is no state, no batching, and no stock of keys or nonces.
+//! hold the four products of one curve operation. There is no state, no batching, and no pool of keys or nonces.
 //!
 //! No branch and no memory address depends on a secret. `proofs/` and the tests check this property, the formulas, and
 //! the bounds of all limbs. The code has had no independent review.

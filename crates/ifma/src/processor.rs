@@ -17,7 +17,7 @@ impl Ifma {
         proof().map(Self)
     }
 
-    /// Tells the compiler that this is unreachable.
+    /// Marks code that needs an [`Ifma`] as unreachable on architectures where none can exist.
     #[cfg(not(target_arch = "x86_64"))]
     pub(crate) fn unreachable(self) -> ! {
         match self.0 {}
@@ -60,7 +60,7 @@ fn proof() -> Result<Proof, Missing> {
 fn proof() -> Result<Proof, Missing> {
     use core::arch::x86_64::{__cpuid, __cpuid_count};
 
-    /// The bits for SSE, AVX, and the three parts of AVX-512's registers.
+    /// The bits of XCR0 for the registers of SSE and AVX, and for the three parts of AVX-512's.
     const REGISTERS: u64 = 0b1110_0110;
 
     if __cpuid(0).eax < 7 {

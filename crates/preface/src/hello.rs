@@ -11,7 +11,7 @@ pub struct Hello {
     pub alpn: Vec<Vec<u8>>,
 }
 
-/// The reason why bytes are not a ClientHello.
+/// The reason for rejecting bytes as a ClientHello.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HelloError {
     /// The first record is not a TLS handshake record.
@@ -20,10 +20,10 @@ pub enum HelloError {
     /// The message is not a ClientHello, or its lengths contradict each other.
     #[error("an invalid ClientHello")]
     Invalid,
-    /// Two extensions of the same type, or two names.
+    /// Two extensions of the same type, or two host names.
     #[error("a ClientHello with two extensions of a kind or two names")]
     TwoOfAKind,
-    /// The name is not a DNS name.
+    /// The server name is not a valid DNS name.
     #[error("a ClientHello with an invalid name")]
     Name,
     /// More than [`MOST_RECORDS`] records.
@@ -216,7 +216,7 @@ const RECORD_HEADER: usize = 5;
 const LARGEST_RECORD: usize = 1 << 14;
 const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
-/// Type and length of a handshake message.
+/// The size of a handshake message's type and length, in bytes.
 const HEADER: usize = 4;
 const VERSION_AND_RANDOM: usize = 2 + 32;
 const SERVER_NAME: usize = 0;

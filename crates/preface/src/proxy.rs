@@ -32,10 +32,10 @@ pub enum Version {
     V2,
 }
 
-/// The reason why bytes are not a header.
+/// The reason for rejecting bytes as a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProxyError {
-    /// The bytes begin a header of neither version.
+    /// The bytes match the beginning of neither version.
     #[error("no PROXY protocol header")]
     Missing,
     /// A line that is too long or does not follow version 1.
@@ -63,7 +63,7 @@ pub fn read(bytes: &[u8]) -> Result<Look<Header>, ProxyError> {
     Err(ProxyError::Missing)
 }
 
-/// Whether `bytes` and `with` agree as far as both extend, so that `bytes` may begin with `with`.
+/// Whether `bytes` begins with `with`, or may do so once more bytes arrive.
 fn begins(bytes: &[u8], with: &[u8]) -> bool {
     let common = bytes.len().min(with.len());
     bytes[..common] == with[..common]

@@ -103,8 +103,8 @@ fn what_is_not_tls_or_no_hello() {
     assert_eq!(LONGEST, 0x4000);
 }
 
-/// Regression test: the parser copied and parsed a ClientHello in one-byte records anew with each packet, and
-/// used six times the documented 16 KiB.
+/// Regression test: the parser copied and parsed a ClientHello in one-byte records anew with each packet, and accepted
+/// six times the documented 16 KiB.
 #[test]
 fn a_hello_in_too_many_records_is_refused_before_all_of_it_has_come() {
     let whole = real("db.example.org", vec![Group::X25519Mlkem768, Group::X25519]);

@@ -2,9 +2,9 @@
 //! the socket is empty; edge-triggered epoll that stops at a short read; mio (edge-triggered); and Weir's reactor. Run
 //! it with `cargo run --release -p weir-reactor --example trigger [BLOCKS]`.
 //!
-//! Each measurement starts a fresh server process on the first core. The server answers every read with 500
-//! bytes; 64 closed-loop connections run on the last core. The figure is the server's CPU time per request;
-//! the order of the pollers rotates from block to block.
+//! Each measurement starts a fresh server process on the first core. The server responds to every read with 500 bytes;
+//! 64 closed-loop connections run on the last core. The figure is the server's CPU time per request; the order of the
+//! pollers rotates from block to block.
 
 #![allow(clippy::print_stdout)]
 

@@ -73,8 +73,8 @@ impl<N: Net, T> Frontends<N, T> {
         self.get(index).map_or(Ok(None), |frontend| net.accept(&frontend.listener))
     }
 
-    /// Stops accepting from a listener for [`REST`] or until [`Frontends::wake`]. Connections stay in the listener's
-    /// queue.
+    /// Stops accepting from a listener for [`REST`] or until [`Frontends::wake`], unless the poller cannot stop
+    /// watching it. Connections stay in the listener's queue.
     pub fn rest(&mut self, index: u32, net: &mut N) {
         let Some(frontend) = self.get_mut(index) else { return };
         if frontend.rests || net.mute(&frontend.listener).is_err() {
@@ -110,9 +110,9 @@ impl<N: Net, T> Frontends<N, T> {
         Some(std::mem::replace(&mut frontend.with, with))
     }
 
-    /// Call this when a timer with the tag of these listeners is due. Resumes a paused listener. Returns true if the
-    /// listener's wait for handshakes is over: the worker must then accept the queued connections and call
-    /// [`Frontends::close`].
+    /// Call this when a timer with the tag of these listeners is due. Returns true if the listener's wait for
+    /// handshakes is over: the worker must then accept the queued connections and call [`Frontends::close`]. Otherwise
+    /// resumes the listener if it is paused.
     #[must_use]
     pub fn due(&mut self, index: u32, net: &mut N) -> bool {
         let now = net.now();
@@ -155,12 +155,12 @@ impl<N: Net, T> Frontends<N, T> {
         self.get(index).is_some_and(|frontend| frontend.closes.is_some())
     }
 
-    /// Closes a listener, and returns the context of its connections. The kernel resets queued connections, unless
-    /// another process holds the socket, too.
+    /// Closes a listener, and returns the context of its connections; `None` if it is closed already. The kernel resets
+    /// queued connections, unless another process holds the socket, too.
     pub fn close(&mut self, index: u32, net: &N) -> Option<T> {
         let Frontend { listener, with, rests, .. } = self.frontends.get_mut(index as usize)?.take()?;
         if !rests {
-            // Other processes may keep the socket open, and epoll would continue to report it.
+            // Stop watching: another process may keep the socket open, and epoll would continue to report it.
             let _ = net.mute(&listener);
         }
         Some(with)
@@ -183,7 +183,7 @@ impl<N: Net, T> Frontends<N, T> {
         let Some(frontend) = self.get_mut(index).filter(|frontend| frontend.rests) else { return };
         frontend.rests = net.listen(&frontend.listener, key).is_err();
         if frontend.rests && !std::mem::replace(&mut frontend.armed, true) {
-            // Registering failed, so memory is still short: retries later.
+            // The poller is still short of memory: retry after another pause.
             self.arm(REST, index, net);
         }
     }

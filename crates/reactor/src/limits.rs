@@ -15,7 +15,7 @@ pub fn raise_open_files() -> io::Result<Option<u64>> {
 
 /// The number of open descriptors of this process; an estimate if /proc is not mounted.
 pub fn open_files() -> usize {
-    // Standard streams, libraries, and files opened at startup.
+    // The estimate: standard streams, libraries, and files opened at startup.
     const USUAL: usize = 32;
     // Minus the descriptor of the directory itself.
     std::fs::read_dir("/proc/self/fd").map_or(USUAL, |open| open.count().saturating_sub(1))
@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     fn open_files_are_counted() {
-        // Other tests open and close descriptors in the meantime.
+        // Other tests open and close descriptors in the meantime, so the exact number is unknown.
         let files: Vec<_> = (0..500).map(|_| std::fs::File::open("/dev/null").unwrap()).collect();
         assert!(open_files() >= files.len());
     }

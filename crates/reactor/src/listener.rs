@@ -234,7 +234,7 @@ impl Listener {
         self.file.as_ref().map_or(Ok(()), |file| file.claim(mode))
     }
 
-    /// Leaves the file to another process.
+    /// Leaves the file to another process: dropping the listener no longer removes it.
     pub fn leave_file(&self) {
         if let Some(file) = &self.file {
             file.leave();
@@ -328,7 +328,7 @@ fn open(address: SocketAddr, share: bool) -> io::Result<Socket> {
 const TCP_FLAGS_AT: u32 = 13;
 const TCP_SYN: u32 = 0x02;
 
-/// The length of the accept queue. The kernel lowers it to `somaxconn`, 4096 by default.
+/// The maximum length of the accept queue. The kernel lowers it to `somaxconn`, 4096 by default.
 const BACKLOG: i32 = 65_535;
 
 #[cfg(test)]

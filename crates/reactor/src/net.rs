@@ -65,7 +65,7 @@ pub trait Socket: fmt::Debug {
     /// Reads at most `limit` bytes and appends them to `into`. Fails if the connection has failed.
     fn read(&self, into: &mut Vec<u8>, limit: usize) -> io::Result<Read>;
 
-    /// Writes as much as the socket accepts; a short count means that its buffer is full. Fails if the connection
+    /// Writes as much as the socket accepts; a short count means that its buffer is full. Fails if the connection has
     /// failed.
     fn write(&self, bytes: &[u8]) -> io::Result<usize>;
 

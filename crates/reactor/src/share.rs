@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 /// The number of accepts or timers for a turn that has already taken `spent`: those that fit into a quarter of that
-/// time, and at least one. A short turn handles only one, since each may delay a request twice: before the request is
-/// processed, and before its response is. A long turn, such as one with a hundred large responses, handles more, since
-/// one per turn would starve new connections.
+/// time, and at least one. A short turn handles only one, since each may delay a request twice: before the worker
+/// processes the request, and before it processes the response. A long turn, such as one with a hundred large
+/// responses, handles more, since one per turn would starve new connections.
 #[must_use]
 pub(crate) fn share(spent: Duration) -> usize {
     let fit = spent.as_nanos() / (4 * EACH.as_nanos());

@@ -44,8 +44,8 @@ impl<W: Copy> Timer<W> {
         }
     }
 
-    /// Call this whenever the wheel reports the key. Returns the cause if the deadline has passed; arms the entry again
-    /// for a later deadline.
+    /// Call this whenever the wheel reports the key. Returns the cause if the deadline has passed, otherwise `None`;
+    /// arms the entry again for a later deadline.
     pub fn due(&mut self, now: Instant, wheel: &mut Wheel, key: Key) -> Option<W> {
         if let Some((armed, entry)) = self.armed
             && armed <= now

@@ -255,7 +255,8 @@ fn timespec(wait: Duration) -> Timespec {
     Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: i64::from(wait.subsec_nanos()) }
 }
 
-/// Large enough for all sockets of a busy core in one wait, and small enough to keep a turn within a few milliseconds.
+/// The maximum number of events per turn: enough for all sockets of a busy core, and few enough to keep a turn within a
+/// few milliseconds.
 const EVENTS_PER_TURN: usize = 512;
 
 #[cfg(test)]

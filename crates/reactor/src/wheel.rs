@@ -15,7 +15,7 @@ pub struct Wheel {
     done: u64,
     /// The latest instant at which [`Wheel::expire`] returned all due keys.
     latest: Instant,
-    /// The next instant at which a slot may be due. Most turns only compare the time with it.
+    /// The next instant at which a slot may be due; `None` without entries. Most turns only compare the time with it.
     soonest: Option<Instant>,
     /// Per level, a bit for each slot with entries.
     occupied: [u64; LEVELS],
@@ -107,7 +107,7 @@ impl Wheel {
     }
 
     /// The next instant at which the loop must call [`Wheel::expire`]: no later than the next deadline, possibly
-    /// earlier.
+    /// earlier. `None` without entries.
     #[inline]
     pub fn next(&self) -> Option<Instant> {
         self.soonest
@@ -242,7 +242,8 @@ const fn head(level: usize, slot: usize) -> u32 {
     (level * SLOTS + slot) as u32
 }
 
-/// The length of a tick in milliseconds: a gateway's shortest deadline is a connect timeout of about ten milliseconds.
+/// The length of a tick in milliseconds: short enough for a gateway's shortest deadline, a connect timeout of about ten
+/// milliseconds.
 const TICK_MS: u64 = 1;
 /// The bits of a slot's number. With 64 slots, one word contains the occupancy bitmap of a level.
 const SLOT_BITS: u32 = 6;
@@ -250,7 +251,7 @@ const SLOTS: usize = 1 << SLOT_BITS;
 /// The number of levels. They cover 64^4 ms, about 4.6 hours; keys beyond that pass through the last level again.
 const LEVELS: usize = 4;
 const HEADS: u32 = head(LEVELS, 0);
-/// The index of no node: index 0 belongs to a head, which is never unused.
+/// The end of the list of unused nodes: index 0 belongs to a head, which is never in this list.
 const NONE: u32 = 0;
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Overload: more clients arrive than the gateway can complete handshakes for. Counts the clients that it still serves.
+//! Overload: more clients arrive than the gateway can complete handshakes for. Counts the clients that the gateway
+//! still serves.
 
 use crate::host::Host;
 use std::time::Duration;

@@ -36,7 +36,7 @@ pub(crate) struct Client {
     pub(crate) is_done: bool,
 }
 
-/// A client's behaviour, drawn when it connects.
+/// A client's behaviour, drawn when it connects. An action whose number is `None` never happens.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Behaviour {
     /// Pipelines up to four requests.
@@ -111,7 +111,8 @@ impl Client {
             self.wake = world.now + Duration::from_millis(world.below(2000));
         }
         if reads && self.behaviour.is_slow && !self.waiting.is_empty() && world.below(300) == 0 {
-            // Longer than an origin's response timeout, shorter than any timeout of the client.
+            // A pause longer than the gateway's timeout for an origin's response, and shorter than its timeouts for
+            // clients.
             self.wake = world.now + Duration::from_secs(61 + world.below(9));
         }
         self.peer.poll(world, reads);

@@ -95,7 +95,7 @@ impl Gateway {
         &self.standing
     }
 
-    /// Look-ups in the stores of the running workers.
+    /// Lookups of connections, exchanges, services and servers by the running workers; 0 in release builds.
     pub(crate) fn look_ups(&self) -> u64 {
         self.workers.iter().flatten().map(WorkerHarness::look_ups).sum()
     }
@@ -122,7 +122,7 @@ impl Gateway {
             all.mirrors += leak_check.mirrors;
             all.waiting += leak_check.waiting;
             all.in_flight += leak_check.in_flight;
-            // All workers share the slots.
+            // All workers share the slots, so their counts are not added.
             all.slots = all.slots.max(leak_check.slots);
         }
         all
@@ -331,7 +331,7 @@ impl Gateway {
         let (lines, requests) =
             self.workers[worker].as_mut().map(|bare| (bare.lines(), bare.requests())).unwrap_or_default();
         for line in &requests {
-            // Omit the time, which is not the simulated one.
+            // Omit the time, which is real and differs between runs of one seed.
             ledger.note(|| line.split_once(',').map_or("", |(_time, rest)| rest).to_owned());
         }
         self.requests.extend(requests);

@@ -59,7 +59,7 @@ impl Host {
         Self::of(workers, config, over_tls)
     }
 
-    /// Starts workers that forward each request to one server.
+    /// Starts workers that forward each request to one server, over at most one connection.
     #[must_use]
     pub fn with_server(workers: usize, timeouts: Timeouts) -> Self {
         let url = format!("http://{}:80", Ipv4Addr::from(origin(0, 0)));

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// An invariant, named as in the list.
+/// An invariant, with its number and name in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Invariant {
     Bytes = 1,

@@ -162,7 +162,7 @@ impl Run<'_> {
                         ));
                     }
                 }
-                // The client has sent the request again, on another connection.
+                // Not counted: the client has sent the request again, on another connection.
                 Some(Outcome::Forgone) if entry.unprocessed == Some(Unprocessed::GoAway) => {}
                 Some(Outcome::Forgone) => self.outcomes[3] += 1,
             }
@@ -193,7 +193,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whether the log has a line about this client.
+    /// Whether the log has a line about this client, or may have omitted it.
     fn has_reason(&self, entry: &Entry) -> bool {
         let mut names = vec![format!("client={}", peer_address(entry.link))];
         names.extend(entry.source.map(|source| format!("client={source}")));

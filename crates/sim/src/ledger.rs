@@ -1,4 +1,4 @@
-//! The fate of each request: the facts for all checks.
+//! What happened to each request, recorded for all checks.
 
 use crate::Invariant;
 use crate::message::{Ask, Failure, name};
@@ -44,13 +44,13 @@ pub(crate) struct Entry {
     pub(crate) has_begun: bool,
     /// A GOAWAY has named a last stream that includes this request.
     pub(crate) is_accepted: bool,
-    /// The gateway has reported the request to the client as not processed, in this way.
+    /// The way in which the gateway has reported the request to the client as not processed; `None` if it has not.
     pub(crate) unprocessed: Option<Unprocessed>,
     /// Number of mirrored copies.
     pub(crate) copies: u32,
-    /// Whether an origin received all bytes after an upgrade.
+    /// Whether an origin received all bytes after an upgrade; `None` unless its stream ended cleanly.
     pub(crate) is_passed_on: Option<bool>,
-    /// The result for the client.
+    /// The outcome for the client; `None` while the request is in progress.
     pub(crate) outcome: Option<Outcome>,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Arrival {
 pub(crate) struct OnStream {
     /// Received bytes of the body.
     pub(crate) body: usize,
-    /// The offset after the first frame of the response, in the origin's cleartext.
+    /// The offset after the first frame of the response, in the origin's cleartext; `None` before the response begins.
     pub(crate) answered_at: Option<usize>,
     /// The origin reported the request as not processed: with REFUSED_STREAM, or by a GOAWAY.
     pub(crate) is_unprocessed: bool,
@@ -96,7 +96,7 @@ pub(crate) struct Repeats {
     pub(crate) after_errors: bool,
 }
 
-/// How a request ended for its client.
+/// The outcome of a request for its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The client received its own response, complete.
@@ -166,7 +166,7 @@ impl Ledger {
         };
         let is_long = match lost.stream {
             Some(stream) => stream.body > LONGEST_REPEATED,
-            // TLS hides the number of cleartext bytes.
+            // Over TLS, `read` is `None`: the number of cleartext bytes is unknown.
             None => lost.read.is_some() && link.down.read - lost.got > LONGEST_REPEATED,
         };
         let is_answered = match lost.stream {

@@ -118,7 +118,7 @@ impl Ask {
         let (up, down) = (length(world), length(world));
         let switch = Switch::new(plan, up, down);
         let answer = match world.below(4) == 0 {
-            // On a stream, success opens a tunnel.
+            // On a stream, any 2xx response opens a tunnel, so the refusal is an error.
             true if switch.is_websocket() => Answer::Forbidden(length(world)),
             true => Answer::Length(length(world)),
             false => Answer::Switch,
@@ -307,7 +307,7 @@ pub(crate) fn error(id: usize, attempt: usize) -> usize {
     (id ^ ERROR) + attempt * 101
 }
 
-/// Separates the patterns of errors from those of other responses.
+/// XORed with a request's ID, so that error bodies have other patterns than other responses.
 const ERROR: usize = 0x0aaa;
 
 /// The field with the number of the attempt, from 0, to which the response belongs.
@@ -319,5 +319,5 @@ pub(crate) const COPY: &str = "X-Copy";
 /// The request field that asks for trailers; also the trailer of both messages, with the request's ID.
 pub(crate) const TRAILER: &str = "X-End";
 
-/// Separates the patterns of response bodies from those of request bodies.
+/// XORed with a request's ID, so that response bodies have other patterns than request bodies.
 pub(crate) const ANSWER: usize = 0x55;

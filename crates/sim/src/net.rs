@@ -118,7 +118,7 @@ impl Net for SimNet {
 
     fn accept(&self, _: &SimListener) -> io::Result<Option<(SimSocket, Option<SocketAddr>)>> {
         let mut world = self.world.borrow_mut();
-        // A draining worker accepts its whole queue, so it must not fail here.
+        // A draining worker accepts its whole queue, so it always gets a descriptor.
         if !world.listeners[self.worker].refuses {
             world.descriptor()?;
         }
@@ -126,7 +126,7 @@ impl Net for SimNet {
         if let Some(link) = link {
             world.links[link].accepted = Some(world.listeners[self.worker].version);
         }
-        // The worker reads an accepted connection only in a later turn.
+        // The worker reads an accepted connection only in a later turn: counting a move makes the driver run that turn.
         world.moves += u64::from(link.is_some());
         drop(world);
         Ok(link.map(|link| (self.socket(link), Some(peer_address(link)))))
@@ -172,7 +172,8 @@ fn readiness(link: &crate::world::Link, world: &World) -> Option<Ready> {
 }
 
 impl SimSocket {
-    /// Fails while the connection is not established, and once after it failed.
+    /// Establishes the connection if its time has come. Fails before that time, and returns a refusal or reset once;
+    /// later calls succeed.
     fn check(&self, world: &mut World) -> io::Result<()> {
         let now = world.now;
         let link = &mut world.links[self.link];

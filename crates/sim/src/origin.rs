@@ -65,7 +65,7 @@ struct Request {
     error: Option<Failure>,
     /// The error precedes the end of the body.
     is_early: bool,
-    /// The number of this arrival, from 0.
+    /// The number of earlier arrivals of this request: 0 for the first attempt.
     attempt: usize,
     is_answered: bool,
     switch: Option<Switch>,
@@ -108,7 +108,7 @@ enum Fault {
     Silence,
 }
 
-/// `EndAfter` is frequent: its close can cross the next request.
+/// The faults to draw from. `EndAfter` is frequent, since its close can cross the next request.
 const FAULTS: [Fault; 12] = [
     Fault::End,
     Fault::Reset,
@@ -125,7 +125,7 @@ const FAULTS: [Fault; 12] = [
 ];
 
 impl Request {
-    /// Records in the ledger that this response is an error, if it is one.
+    /// Records an error response in the ledger. Nothing to do for other responses.
     fn note_error(&self, ledger: &mut Ledger, link: usize) {
         let Some(error) = self.error else { return };
         ledger.note(|| format!("origin {link} answers #{} with {error:?}", self.id));
@@ -180,7 +180,7 @@ impl Origin {
             self.close();
         }
         let has_ended = self.closing && self.peer.is_flushed() && world.pipe(self.peer.link, true).is_ended();
-        // A gateway that ended its stream may wait for responses.
+        // A gateway that ended its stream may wait for responses, so send these first.
         let may_leave = |end| end != End::Clean || (reads && self.peer.is_flushed());
         if has_ended || self.peer.ended.is_some_and(may_leave) {
             self.leave(world);
@@ -445,7 +445,7 @@ impl Origin {
         let fault =
             fault.filter(|fault| !self.site.is_passed || !matches!(fault, Fault::Stray | Fault::Garbage));
         let fault = fault.filter(|fault| match request.answer {
-            // Without a length, the body is all bytes up to the close.
+            // Without a length, the body is all bytes up to the close, so the gateway cannot detect these faults.
             Answer::UntilClose(_) => !matches!(fault, Fault::Stray | Fault::Truncated),
             // An upgraded connection has no length, either.
             Answer::Switch => {

@@ -24,7 +24,7 @@ pub(crate) struct Fresh {
 }
 
 impl AnyOrigin {
-    /// Sends and receives as much as possible now.
+    /// Sends and receives as much as possible now, once the first bytes have determined the HTTP version.
     pub(crate) fn poll(&mut self, plan: &Plan, world: &mut World, ledger: &mut Ledger) {
         if let Self::Fresh(fresh) = self {
             let Fresh { peer, site } = &mut **fresh;

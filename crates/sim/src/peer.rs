@@ -17,7 +17,7 @@ pub(crate) struct Peer {
     out: Vec<u8>,
     /// Received bytes that have not been consumed yet.
     pub(crate) input: Vec<u8>,
-    /// The end of the gateway's stream.
+    /// The end of the gateway's stream; `None` before it is received.
     pub(crate) ended: Option<End>,
     finishing: bool,
     finished: bool,

@@ -173,7 +173,8 @@ impl Plan {
         Self { tunnels: true, ..Self::rough() }
     }
 
-    /// All kinds of faults of clients, origins and the network.
+    /// [`Plan::rough`] with faults of clients, origins and the network, but without outages, error responses and
+    /// drains.
     pub fn faulty() -> Self {
         let some = Self { vanishes: 150, half_closes: 100, garbage: 30, bad_answers: 200, ..Self::rough() };
         Self { refusals: 30, shortages: 30, speaks_first: 30, ..some }
@@ -189,7 +190,7 @@ impl Plan {
         Self { servers: 3, outages: 15, health: true, ..Self::faulty() }
     }
 
-    /// [`Plan::rough`] with three servers that send errors, ejections and retries at other servers.
+    /// [`Plan::rough`] with ejections, retries at other servers, and three servers that send error responses.
     pub fn erring() -> Self {
         let errors = Self { errors: 500, ejects_errors: true, retries_errors: true, ..Self::rough() };
         Self { servers: 3, ..errors }

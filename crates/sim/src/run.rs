@@ -32,7 +32,7 @@ pub struct Report {
     pub steps: u64,
     /// Violated invariants; empty on success.
     pub violations: Vec<String>,
-    /// Look-ups in the workers' stores; 0 in release builds.
+    /// Lookups of connections, exchanges, services and servers by the workers; 0 in release builds.
     pub look_ups: u64,
     /// All events, in order.
     pub trace: Vec<String>,
@@ -86,7 +86,8 @@ impl Steady {
         let plain =
             Plan { pipelines: false, marks: false, access_log: false, most_steps: u64::MAX, ..Plan::plain() };
         let plan = Plan { client_tls, upstream_tls, routes, certificates, ..plain };
-        // The first key pair of a process gathers entropy, which takes as long as a hundred handshakes.
+        // The first key pair of a process gathers entropy, which takes as long as a hundred handshakes: create it
+        // before the run.
         drop(tls::client_session(false));
         let mut run = Run::new(0, &plan);
         let below = if routes == 0 { "" } else { ROUTED };
@@ -165,7 +166,7 @@ impl<'a> Run<'a> {
         let behaviour = Behaviour {
             pipelines: plan.pipelines && world.below(3) == 0,
             half_closes: world.below(1000) < plan.half_closes,
-            // A slow client could outlast a drain.
+            // A slow client could outlast a drain, and so lose a response without a fault.
             is_slow: plan.rough && world.below(5) == 0 && !(plan.drains_clients() && plan.is_faultless()),
             disconnects_after: (world.below(1000) < plan.vanishes).then(|| world.below(200)),
             is_malformed: world.below(1000) < plan.garbage && !is_passed,
@@ -261,7 +262,7 @@ impl<'a> Run<'a> {
         }
         self.turn();
         if self.world.borrow().moves == before {
-            // The net exposes timers of this turn only in the next one.
+            // The simulated net reports timers that are set in this turn only in the next one.
             self.turn();
         }
         if self.world.borrow().moves != before {
@@ -360,7 +361,7 @@ fn timeouts(seed: u64, plan: &Plan) -> Timeouts {
         timeouts.connect = Duration::from_secs(100);
         timeouts.upstream_handshake = Duration::from_secs(100);
     }
-    // A gateway that closes pooled connections at any moment must not affect clients.
+    // Closing pooled connections at any moment must not affect clients, so half of the rough runs do so.
     if plan.rough && seed % 2 == 1 {
         timeouts.pooled = Duration::from_millis(1 + seed % 20);
     }
@@ -400,7 +401,7 @@ fn announcement(link: usize, world: &mut World) -> Announcement {
     Announcement { bytes, source: if is_own { peer_address(link) } else { source } }
 }
 
-/// The time by which a drain may exceed its timeout: more than the simulated event loop is ever late.
+/// The time by which a drain may exceed its timeout: far more than the delay of any simulated turn.
 const LATE: Duration = Duration::from_secs(1);
 
 /// Limit of consecutive turns without an event or progress of the clock.

@@ -22,7 +22,7 @@ pub(crate) struct Setting {
     pub(crate) moves: Vec<u8>,
     /// Whether the listener has its second name.
     pub(crate) renamed: bool,
-    /// Whether the gateway uses HTTP/2 to the upstream's servers.
+    /// Whether the gateway uses HTTP/2 towards the upstream's servers.
     pub(crate) http2: bool,
     /// Whether each server is drained.
     pub(crate) drained: Vec<bool>,

@@ -11,7 +11,7 @@ pub(crate) struct Standing(Vec<Vec<Known>>);
 /// The state of one server as one worker knows it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
-    /// How often the server's address has changed.
+    /// The number of changes of the server's address.
     moves: u8,
     is_down: bool,
     is_drained: bool,
@@ -38,7 +38,8 @@ impl Standing {
         }
     }
 
-    /// Records that a worker learns that a server, at this number of moves, is down or up.
+    /// Records that a worker learns that a server is down or up. Has no effect if the server's address has changed
+    /// since the report.
     pub(crate) fn is(&mut self, worker: usize, server: usize, moves: u8, is_down: bool, now: Duration) {
         let known = &mut self.0[worker][server];
         if known.moves == moves && known.is_down != is_down {

@@ -22,8 +22,8 @@ pub(crate) struct Switch {
 /// The order in which an origin sends its bytes and ends its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// The origin sends its bytes and ends at once. If either side is an HTTP/2 stream, this end closes the whole
-    /// tunnel.
+    /// The origin sends its bytes and ends at once. If either side is an HTTP/2 stream, the origin's end closes the
+    /// whole tunnel.
     AtOnce,
     /// The origin sends its bytes after the client has ended.
     Replies,

@@ -27,7 +27,7 @@ pub(crate) struct World {
     pub(crate) attempts: Vec<usize>,
     /// Addresses at which origins refuse connections, with the end of the outage.
     pub(crate) dark: HashMap<[u8; 4], Duration>,
-    /// The latest failed connection to each address.
+    /// The instant of the latest failed connection to each address.
     pub(crate) failed: HashMap<[u8; 4], Duration>,
     /// The configurations that renamed the listener, oldest first.
     pub(crate) renames: Vec<u32>,
@@ -61,7 +61,8 @@ pub(crate) struct Listening {
 pub(crate) struct Faults {
     /// Delays bytes, splits them at random and limits buffers. If false, everything is immediate.
     pub(crate) rough: bool,
-    /// Includes buffers below 300 bytes. A handshake through such a small buffer would exceed its timeout.
+    /// Allows buffers below 300 bytes. False if any side uses TLS: a handshake through such a small buffer would exceed
+    /// its timeout.
     pub(crate) tiny: bool,
     /// Refused connections to origins, per thousand.
     pub(crate) refusals: u64,
@@ -88,7 +89,7 @@ pub(crate) struct Link {
     pub(crate) worker: usize,
     /// The address that the gateway dialled; `None`: a client dialled the gateway.
     pub(crate) to: Option<[u8; 4]>,
-    /// Bytes received from the peer when the gateway ended its stream or closed.
+    /// Bytes received from the peer when the gateway ended its stream or closed; `None` before that.
     pub(crate) heard: Option<usize>,
     /// The gateway ended its stream before closing.
     pub(crate) is_finished: bool,
@@ -127,9 +128,9 @@ pub(crate) struct Pipe {
     flight: VecDeque<(Duration, Vec<u8>)>,
     /// Received pieces, each with the number of bytes read from it.
     arrived: VecDeque<(Vec<u8>, usize)>,
-    /// The instant at which the end of the stream arrives.
+    /// The instant at which the end of the stream arrives; `None` before the sender ends it.
     end: Option<Duration>,
-    /// The instant at which the sender's reset arrives.
+    /// The instant at which the sender's reset arrives; `None` without a reset.
     reset: Option<Duration>,
 }
 
@@ -415,7 +416,7 @@ impl World {
         let pipe = self.pipe(link, upward);
         pipe.arrive(now);
         pipe.flight.clear();
-        // The end of the stream followed the lost bytes.
+        // The end of the stream followed the lost bytes, so it is lost, too.
         pipe.end = pipe.end.filter(|end| *end <= now);
         pipe.reset.get_or_insert(at);
         self.moves += 1;

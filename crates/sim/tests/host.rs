@@ -51,7 +51,7 @@ fn a_new_client_displaces_no_client_with_a_recent_request() {
     ask(&mut host, asking, GET);
 }
 
-/// The new client's worker has no idle connection, so one of the others closes some.
+/// The new client's worker has no idle connection, so one other worker closes some of its own.
 #[test]
 fn a_client_without_room_costs_few_idle_ones_of_one_other_worker() {
     const IDLE: usize = 20;
@@ -119,8 +119,8 @@ fn the_cost_of_a_trickling_client_is_linear() {
     assert!(host.parsed_in_vain(0) < 2 * start.len() as u64, "{}", host.parsed_in_vain(0));
 }
 
-/// The client of the worker that borrowed a connection has disconnected, so the connection is idle there. Its idle
-/// timeout still starts at its last response.
+/// A borrowed connection arrives at a worker whose client has disconnected, so it is idle there. Its idle timeout still
+/// starts at its last response.
 #[test]
 fn a_borrowed_connection_is_idle_for_no_longer_than_one_that_stayed() {
     let timeouts = Timeouts { pooled: Duration::from_secs(50), ..Timeouts::default() };

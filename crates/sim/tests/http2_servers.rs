@@ -56,7 +56,7 @@ fn a_rough_network_loses_no_request() {
 /// Runs with every kind of fault of servers and clients. Some of the gateways drain.
 #[test]
 fn whatever_a_server_does_has_one_reason() {
-    // The gateway repeats a request that GOAWAY refuses on another connection, so no request ends for that reason.
+    // The gateway retries a request that GOAWAY refuses, on another connection, so no request ends for that reason.
     const REASONS: [&str; 4] =
         ["upstream_reset", "upstream_truncated", "bad_upstream_http2", "upstream_timeout"];
     let (mut steps, mut unprocessed, mut counts) = (0, 0, [0; REASONS.len()]);

@@ -1,8 +1,8 @@
-//! The number of look-ups of connections, exchanges, services and servers that a worker makes for one warm request.
+//! The number of lookups of connections, exchanges, services and servers that a worker makes for one warm request.
 
 use weir_sim::Steady;
 
-/// The maximum per request: about what a code path needs that looks each object up once.
+/// The maximum per request: about the number that a code path needs if it looks up each object once.
 const MOST: u64 = 25;
 
 #[test]

@@ -340,7 +340,7 @@ fn a_lent_connection_whose_borrower_has_left_goes_to_who_waits() {
 }
 
 /// Regression test: a pooled connection closed before its response, and the gateway retried the request at the same
-/// server although that was ejected or down and other servers were available.
+/// server, although this server was ejected or down and others were available.
 #[test]
 fn a_request_is_not_repeated_at_a_server_that_is_out() {
     for seed in seeds(12) {

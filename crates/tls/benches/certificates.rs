@@ -20,7 +20,7 @@ const KINDS: [(&str, KeyKind); 4] = [
     ("RSA 2048", KeyKind::Rsa2048),
 ];
 
-/// Names whose handshakes are timed.
+/// The number of timed handshakes, each with another name.
 const TIMED: usize = 200;
 
 fn main() -> Outcome<()> {
@@ -31,7 +31,7 @@ fn main() -> Outcome<()> {
     for (name, kind) in KINDS {
         let issued = authority.issue(&["a.example", "*.a.example"], kind)?;
         let before = resident()?;
-        // Checking an RSA key takes a hundred times as long as checking another key.
+        // Checking an RSA key takes a hundred times as long as checking another key, so load fewer certificates.
         let number = if kind == KeyKind::Rsa2048 { number.div_ceil(10) } else { number };
         let loaded = (0..number).map(|_| load(&issued)).collect::<Outcome<Vec<_>>>()?;
         let bytes = resident()?.saturating_sub(before) / number;

@@ -6,9 +6,8 @@
 //! connection consists of the hellos, a request of 100 bytes, a response of 300, and close_notify from both sides; a
 //! body is 64 KiB from the server.
 //!
-//! Instructions are the difference of two counts, without one-time work. The time is the lowest median of
-//! several rounds, which a busy machine disturbs least. Valgrind hides AVX-512 from the instructions; the
-//! time includes its effect.
+//! Instructions are the difference of two counts, without one-time work. The time is the lowest median of several
+//! rounds, which a busy machine disturbs least. Valgrind hides AVX-512, whose effect only the time includes.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a bench reports")]
 
 mod pair;

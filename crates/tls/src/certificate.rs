@@ -170,7 +170,7 @@ impl fmt::Debug for Certificate {
     }
 }
 
-/// The time in seconds since the epoch.
+/// The time in seconds since the epoch; 0 if the clock fails.
 fn seconds(clock: &dyn TimeProvider) -> i64 {
     clock.current_time().map_or(0, |now| now.as_secs() as i64)
 }

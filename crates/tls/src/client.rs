@@ -19,7 +19,7 @@ use crate::{
     UnknownName, Version, unbuffered,
 };
 
-/// The number of sessions stored per name: enough for the connections that one core starts at once.
+/// The default of [`ClientSettings::sessions_per_name`]: enough for the connections that one core starts at once.
 const SESSIONS_PER_NAME: usize = 64;
 
 /// The parameters that a client offers, and the CAs it trusts.
@@ -100,7 +100,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// Reads the roots and the identity, opens the key log and checks the settings.
+    /// Reads the roots and the identity, opens the key log and checks the settings. Fails if a file is unusable or a
+    /// setting is invalid.
     pub fn new(settings: &ClientSettings) -> Result<Self, SettingsError> {
         let curves = settings.curves;
         let parameters = Parameters::new(&settings.versions, &settings.suites, &settings.groups, curves)?;
@@ -147,7 +148,7 @@ impl Client {
         self.certificate.as_deref()
     }
 
-    /// Creates one core's part, with its own stores of sessions and verified certificates.
+    /// Creates one core's part, with a separate session store and a separate cache of verified chains.
     pub fn core(&self) -> Connector {
         let mut template = ClientConfig::clone(&self.template);
         template.dangerous().set_certificate_verifier(Arc::new(self.verifier.core()));

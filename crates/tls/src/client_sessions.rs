@@ -11,7 +11,7 @@ use rustls_pki_types::ServerName;
 
 use crate::notes::{self, Lent};
 
-/// The maximum number of names; the oldest is evicted first. A gateway has one per upstream name.
+/// The maximum number of server names; the oldest is evicted first.
 const NAMES: usize = 1024;
 /// The maximum age of a TLS 1.2 session, counted from its full handshake, that a client offers: the maximum that RFC
 /// 5246 F.1.4 suggests. A ticket may have a shorter lifetime, which rustls enforces; a session ID has none.
@@ -44,7 +44,8 @@ pub(crate) struct Lender {
     pub(crate) lending: Lending,
 }
 
-/// What the store knows about servers, by name. `order` contains each key of `names` once, oldest first.
+/// The sessions and the key exchange groups of servers, by name. `order` contains each key of `names` once, oldest
+/// first.
 #[derive(Default)]
 struct Names {
     names: HashMap<ServerName<'static>, Remembered>,
@@ -64,7 +65,7 @@ struct Remembered {
 
 #[derive(Clone)]
 struct Tls12 {
-    /// Identifies the session when a connection offers it.
+    /// Identifies the session in a handshake's notes while a connection offers it.
     lent: Lent,
     value: Tls12ClientSessionValue,
 }
@@ -191,7 +192,8 @@ impl ClientSessionStore for Lender {
         Some(session.value)
     }
 
-    /// rustls calls this after a failed resumption, and after a TLS 1.3 handshake.
+    /// Removes the offered TLS 1.2 session, or all of them if none was offered. rustls calls this after a failed
+    /// resumption, and after a TLS 1.3 handshake.
     fn remove_tls12_session(&self, name: &ServerName<'static>) {
         match notes::current().lent {
             Some(lent) => self.sessions.forget(name, lent),

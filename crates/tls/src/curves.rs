@@ -1,4 +1,4 @@
-//! The implementation of curve arithmetic: AWS-LC's, or weir-ifma's where it is faster.
+//! The implementation of curve arithmetic: AWS-LC's, or weir-ifma's if a setting selects it.
 
 mod ecdsa;
 mod exchange;
@@ -42,13 +42,13 @@ pub struct CurvesError {
 /// The reason why this process cannot use weir-ifma.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
-    /// The processor lacks instructions, or the system does not save their registers.
+    /// The processor lacks this feature, or the system does not save its registers.
     #[error("this processor lacks {0}")]
     Missing(&'static str),
-    /// AWS-LC is faster on this processor.
+    /// AWS-LC is faster on this processor, given by its name.
     #[error("AWS-LC is faster on this processor, {0}")]
     Slower(String),
-    /// A wrong result in the self-test: a fault of the processor or of the program.
+    /// The self-test of this function found a wrong result: a fault of the processor or of the program.
     #[error("the self-test of {0} failed on this processor")]
     Failed(&'static str),
 }
@@ -66,8 +66,8 @@ impl Curves {
         }
     }
 
-    /// Checks that this process can use these curves. The first call for key exchange and for signatures runs a
-    /// self-test. Fails if the processor lacks instructions or is slower with them, or the self-test failed.
+    /// Checks that this process can use these curves. The first check of key exchange, and that of signatures, each run
+    /// a self-test. Fails if the processor lacks instructions or is slower with them, or the self-test failed.
     pub fn check(self) -> Result<(), CurvesError> {
         self.exchange()?;
         self.signatures()?;

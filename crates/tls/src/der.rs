@@ -17,7 +17,7 @@ pub(crate) struct Value<'a> {
 pub(crate) const SEQUENCE: u8 = 0x30;
 
 impl<'a> Der<'a> {
-    /// The next value with any tag.
+    /// The next value, whatever its tag; `None` at the end, or if the encoding is invalid.
     pub(crate) fn any(&mut self) -> Option<Value<'a>> {
         let (tag, rest) = self.0.split_first()?;
         let (first, rest) = rest.split_first()?;
@@ -41,7 +41,7 @@ impl<'a> Der<'a> {
         self.any().filter(|value| value.tag == tag).map(|value| value.content)
     }
 
-    /// As [`Der::take`], for an optional value.
+    /// As [`Der::take`], but consumes nothing if the next value has another tag.
     pub(crate) fn optional(&mut self, tag: u8) -> Option<&'a [u8]> {
         if self.0.first() == Some(&tag) { self.take(tag) } else { None }
     }

@@ -28,7 +28,7 @@ pub enum SettingsError {
     Refused(String),
 }
 
-/// An invalid file of certificates, keys or secrets.
+/// An unusable file of certificates, keys or secrets, or an unusable system certificate store.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// A file cannot be read, written, locked or replaced.

@@ -18,7 +18,8 @@ const RETRY_RANDOM: [u8; 32] = [
     0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
 ];
 
-/// The methods of RFC 9110 and RFC 5789, and the start of the HTTP/2 preface and of an HTTP/1 response.
+/// The first bytes that indicate HTTP: the methods of RFC 9110 and RFC 5789, and the start of the HTTP/2 preface and of
+/// an HTTP/1 response.
 const HTTP_STARTS: [&[u8]; 11] = [
     b"GET ",
     b"HEAD ",
@@ -41,7 +42,7 @@ pub(crate) enum FirstBytes {
     Other { http: bool },
 }
 
-/// Classifies the first bytes from a peer; at least one.
+/// Classifies the first bytes from a peer; [`FirstBytes::None`] without any byte.
 pub(crate) fn first_bytes(bytes: &[u8]) -> FirstBytes {
     match bytes.first() {
         None => FirstBytes::None,
@@ -86,7 +87,7 @@ pub(crate) struct Received {
 }
 
 impl Received {
-    /// Counts received bytes. Returns whether they can still be a ClientHello.
+    /// Counts received bytes. Returns whether the handshake records are still within the limits of a ClientHello.
     pub(crate) fn is_bounded_with(&mut self, mut input: &[u8]) -> bool {
         loop {
             let body = self.missing.min(input.len());
@@ -98,7 +99,7 @@ impl Received {
             if self.have == RECORD_HEADER {
                 self.have = 0;
                 self.missing = usize::from(u16::from_be_bytes([self.header[3], self.header[4]]));
-                // Early data may follow, which is not part of the ClientHello.
+                // Count only handshake records: early data may follow the ClientHello.
                 if self.header[0] == HANDSHAKE {
                     self.records += 1;
                     self.bytes += RECORD_HEADER + self.missing;
@@ -113,10 +114,10 @@ impl Received {
 #[derive(Default)]
 pub(crate) struct Sent {
     client_hellos: u8,
-    /// A ServerHello that is not a HelloRetryRequest.
+    /// Whether this side sent a ServerHello other than a HelloRetryRequest.
     pub(crate) server_hello: bool,
     retry_request: bool,
-    /// The ClientHello offered a TLS 1.2 ticket.
+    /// Whether the ClientHello offered a TLS 1.2 ticket.
     pub(crate) offered_ticket: bool,
 }
 
@@ -136,7 +137,7 @@ impl Sent {
                     self.retry_request |= is_retry;
                     self.server_hello |= !is_retry;
                 }
-                // Sent between two hellos for middlebox compatibility (RFC 8446 D.4).
+                // Skip a ChangeCipherSpec, which is sent between two hellos for middlebox compatibility (RFC 8446 D.4).
                 [CHANGE_CIPHER_SPEC, ..] => {}
                 _ => return,
             }
@@ -166,15 +167,15 @@ fn split_record(records: &[u8]) -> Option<(&[u8], &[u8])> {
 pub(crate) struct Offer<'a> {
     /// A session ID, a random value (RFC 5077 3.4, RFC 8446 D.4), or empty.
     pub(crate) session_id: &'a [u8],
-    /// A non-empty TLS 1.2 ticket (RFC 5077 3.2).
+    /// Whether the ClientHello contains a non-empty TLS 1.2 ticket (RFC 5077 3.2).
     pub(crate) ticket: bool,
-    /// A TLS 1.3 pre-shared key (RFC 8446 4.2.11).
+    /// Whether it contains a TLS 1.3 pre-shared key (RFC 8446 4.2.11).
     pub(crate) psk: bool,
 }
 
 /// Parses this side's own ClientHello; `None` if the record is incomplete.
 pub(crate) fn offer(record: &[u8]) -> Option<Offer<'_>> {
-    // Record header, message type and length, version, random.
+    // Skip record header, message type and length, version, random.
     let rest = record.get(RECORD_HEADER + 4 + 2 + 32..)?;
     let (session_id, rest) = split_vector::<1>(rest)?;
     let (_suites, rest) = split_vector::<2>(rest)?;

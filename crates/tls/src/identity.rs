@@ -18,7 +18,7 @@ use crate::{Curves, FileError, SettingsError, curves, notes};
 /// A certificate chain, leaf first, and the leaf's private key.
 #[derive(Clone)]
 pub enum Identity {
-    /// PEM files, read when a [`crate::Server`] or [`crate::Client`] is created.
+    /// PEM files, read when a [`crate::Certificate`], [`crate::Server`] or [`crate::Client`] is created.
     Files {
         /// The chain, leaf first.
         certificates: PathBuf,
@@ -42,7 +42,7 @@ impl Identity {
         Self::Files { certificates: certificates.into(), key: key.into(), ocsp: None }
     }
 
-    /// Staples the OCSP response in this file, if any. Only for an identity in files.
+    /// Staples the OCSP response in this file, if any. Has no effect on PEM in memory.
     pub fn with_ocsp(mut self, file: Option<PathBuf>) -> Self {
         if let Self::Files { ocsp, .. } = &mut self {
             *ocsp = file;
@@ -102,7 +102,7 @@ impl Identity {
         }
     }
 
-    /// The OCSP response for the leaf of `chain`, if any, and whether it is stapled.
+    /// The OCSP response for the leaf of `chain`, with the decision whether to staple it; `None` without a response.
     pub(crate) fn staple(
         &self,
         chain: &[CertificateDer<'_>],

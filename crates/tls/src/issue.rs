@@ -55,7 +55,7 @@ impl KeyKind {
 /// The reason for a failure to issue a certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum IssueError {
-    /// Invalid names, or a failure of the crypto backend.
+    /// Invalid names, a CA from an intermediate, or a failure of the crypto backend.
     #[error("cannot issue a certificate for {names}: {detail}")]
     Refused {
         /// The requested names.
@@ -233,7 +233,7 @@ pub fn issue(names: &[&str], kind: KeyKind) -> Result<Issued, IssueError> {
     Authority::new()?.issue(names, kind)
 }
 
-/// The parameters of a CA with path length `below`.
+/// The parameters and the key of a CA with path length `below`.
 fn authority(below: u8, kind: KeyKind) -> Result<(CertificateParams, KeyPair), rcgen::Error> {
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(below));

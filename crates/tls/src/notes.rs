@@ -31,13 +31,13 @@ pub(crate) struct Lent {
 pub(crate) struct Notes {
     /// The signature scheme of the handshake.
     pub(crate) signature: Option<SignatureScheme>,
-    /// The latest hit in a session store, or the latest opened ticket.
+    /// The source of the latest TLS 1.2 session to resume: a session store or a ticket.
     pub(crate) origin: Option<Origin>,
-    /// The session from the client's store.
+    /// The TLS 1.2 session from the client's store, if the connection offers one.
     pub(crate) lent: Option<Lent>,
     /// Whether the peer may be sending early data.
     pub(crate) early_data: EarlyData,
-    /// The number of the certificate selected by the client's server name.
+    /// The number of the certificate selected by the client's server name; `None` without a name.
     pub(crate) named: Option<u32>,
     /// Whether that certificate covers the client's server name.
     pub(crate) covered: bool,

@@ -38,7 +38,7 @@ pub(crate) enum Malformed {
     Status(u8),
 }
 
-/// Checks a response for the first certificate of a chain.
+/// Checks a response for the first certificate of a chain. Fails only if it is not a successful OCSP response.
 pub(crate) fn judge(
     origin: String,
     response: &[u8],
@@ -104,7 +104,7 @@ impl<'a> Subject<'a> {
         Ok(Self { leaf, issuer })
     }
 
-    /// The part of a response for this certificate.
+    /// The part of a response for this certificate; `None` if there is none, or the response is malformed.
     fn single(&self, response: &Signed<'_>) -> Option<Single> {
         let mut data = Der(Some(response.message.content).filter(|_| response.message.tag == SEQUENCE)?);
         data.optional(0xa0);
@@ -129,7 +129,7 @@ impl<'a> Subject<'a> {
         None
     }
 
-    /// Whether a CertID (RFC 6960 section 4.1.1) identifies this certificate.
+    /// Whether a CertID (RFC 6960 section 4.1.1) identifies this certificate; `None` if the CertID is malformed.
     fn is_named_by(&self, mut id: Der<'_>) -> Option<bool> {
         let hash = match Der(id.take(SEQUENCE)?).take(6)? {
             SHA1 => &digest::SHA1_FOR_LEGACY_USE_ONLY,

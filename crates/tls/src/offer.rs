@@ -1,4 +1,4 @@
-//! Completes the versions, suites and groups that an operator leaves open.
+//! Completes the versions, suites and groups that an operator has not set.
 
 use crate::{Group, Suite, Version};
 

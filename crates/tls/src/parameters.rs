@@ -168,8 +168,8 @@ impl Group {
     /// and 2.9 times with P-384; the hybrid also sends 2.3 KB.
     pub const DEFAULT: [Self; 4] = [Self::X25519Mlkem768, Self::X25519, Self::P256, Self::P384];
 
-    /// The default groups without the hybrid, for measuring tools: the cheapest key exchange first, so that results
-    /// stay comparable with earlier ones.
+    /// The default groups of measuring tools: without the hybrid, so that results stay comparable with earlier ones,
+    /// and the cheapest key exchange first.
     pub const CLASSICAL: [Self; 3] = [Self::X25519, Self::P256, Self::P384];
 
     /// The name in settings and reports: `x25519`, `p256`, `p384`, `x25519mlkem768`.

@@ -1,4 +1,4 @@
-//! Facts about a server's certificate.
+//! Facts about a certificate that this side presents.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use x509_parser::public_key::PublicKey;
 
 use crate::Staple;
 
-/// A certificate that a server presents.
+/// A certificate that a server or a client presents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Presented {
     /// The file, or a name for PEM in memory.
@@ -102,7 +102,7 @@ impl KeyName {
         matches!((self, other), (Self::Rsa(_), Self::Rsa(_))) || self == other
     }
 
-    /// The curve of an ECDSA key, which TLS 1.2 clients list among their groups.
+    /// The curve of an ECDSA key, which TLS 1.2 clients list among their groups; `None` for other keys and curves.
     pub(crate) fn curve(self) -> Option<NamedGroup> {
         match self {
             Self::Ecdsa(256) => Some(NamedGroup::secp256r1),

@@ -181,7 +181,7 @@ impl ResolvesServerCert for Resolver {
 impl Choices {
     fn add(&mut self, name: &str, choice: &Choice) -> Result<(), SettingsError> {
         if self.0.iter().any(|other| other.number == choice.number) {
-            // A certificate may contain a name twice.
+            // Nothing to do: a certificate may contain a name twice.
             return Ok(());
         }
         let presented = choice.certificate.presented();
@@ -194,7 +194,7 @@ impl Choices {
             }
             .into());
         }
-        // Most names have a single certificate.
+        // Most names have a single certificate, so allocate room for exactly one more.
         self.0.reserve_exact(1);
         self.0.push(choice.clone());
         self.0.sort_by_key(|choice| choice.certificate.presented().key.cost());

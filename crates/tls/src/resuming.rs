@@ -44,7 +44,7 @@ impl Resuming {
     fn offers(&self, session: &Session, name: &ServerName<'static>) -> bool {
         // On failure, return the session, so that the caller sees the error.
         let Some(flight) = session.first_flight() else { return true };
-        // A ClientHello that spans several records contains a large ticket.
+        // A ClientHello that spans several records contains a large ticket, so it offers a session.
         let Some(offer) = hello::offer(flight) else { return true };
         match session.lent() {
             _ if offer.psk || offer.ticket => true,

@@ -26,7 +26,7 @@ pub struct RevocationList {
 pub struct Revocation {
     /// The lists, in the order of the settings.
     pub lists: Vec<RevocationList>,
-    /// The client CAs (RFC 4514) without a list, if others have one.
+    /// The client CAs (RFC 4514) without a list; empty if there are no lists.
     pub unlisted: Vec<String>,
 }
 

@@ -57,16 +57,16 @@ pub struct ServerSettings {
     /// Default: 1. Each handshake gives the client a new ticket, so a client that returns with the same number of
     /// connections resumes all of them. Each ticket adds about 3 % to the instructions of a full handshake.
     pub tickets: u32,
-    /// The time for which a key issues tickets: a minute to 3.5 days. A ticket stays valid for at least this time and
-    /// less than twice this time (RFC 8446 section 4.6.1 allows up to 7 days); a stored session lives for this time.
-    /// Default: 12 hours.
+    /// The time for which the server issues tickets with one key: a minute to 3.5 days. A ticket stays valid for at
+    /// least this time and less than twice this time (RFC 8446 section 4.6.1 allows up to 7 days); a stored session
+    /// lives for this time. Default: 12 hours.
     pub ticket_lifetime: Duration,
     /// A file with hexadecimal secrets, one per line, of at least 32 bytes each. The server derives the keys that issue
     /// tickets from the first secret and the clock, and opens tickets with the keys of all secrets. So all machines
     /// with the file accept each other's tickets. The file is read once: see [`Server::replace_ticket_secrets`].
     /// Default: a random secret per process.
     pub ticket_secrets: Option<PathBuf>,
-    /// The maximum number of stored sessions, for clients without tickets. Default: 32 768.
+    /// The maximum number of stored sessions, for TLS 1.2 clients without tickets and for `stateful`. Default: 32 768.
     pub sessions: usize,
     /// Keep sessions in this process's memory instead of in tickets: TLS 1.2 clients resume by session ID; a
     /// TLS 1.3 ticket is the ID of a stored session and works once. Default: false.
@@ -150,11 +150,12 @@ impl Default for ServerSettings {
     }
 }
 
-/// The process-wide part of a server: certificate, ticket key space and stored sessions. Cheap to clone.
+/// The process-wide part of a server: certificates, ticket keys and stored sessions. Cheap to clone.
 ///
-/// Two servers of one process share ticket keys if and only if they have the same policy for client certificates. Each
-/// of them then accepts the other's ticket if one of its certificates covers the ticket's server name. If none does, or
-/// the client sent no name, the default certificates of both servers must have the same names.
+/// Two servers of one process with the same ticket secrets and lifetime share ticket keys if and only if they have the
+/// same policy for client certificates. Each of them then accepts the other's ticket if one of its certificates covers
+/// the ticket's server name. If none does, or the client sent no name, the default certificates of both servers must
+/// have the same names.
 #[derive(Clone, Debug)]
 pub struct Server {
     /// The rustls configuration, complete except for the per-core part.
@@ -171,7 +172,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Reads certificates, keys and client CAs, and checks the settings.
+    /// Reads certificates, keys and client CAs, and checks the settings. Fails if a file is unusable or a setting is
+    /// invalid.
     pub fn new(settings: &ServerSettings) -> Result<Self, SettingsError> {
         let load = |identity| {
             let certificate = Certificate::load(identity, &*settings.time)?;
@@ -307,7 +309,7 @@ impl Server {
 /// One core's part of a [`Server`].
 #[derive(Clone, Debug)]
 pub struct Acceptor {
-    /// The configuration of the server that created this acceptor.
+    /// The configuration of the server that created this acceptor, for [`Acceptor::is_of`].
     of: Arc<ServerConfig>,
     client_policy: digest::Digest,
     config: Arc<ServerConfig>,
@@ -326,7 +328,8 @@ impl Acceptor {
         Arc::ptr_eq(&self.of, &server.template)
     }
 
-    /// Whether `server` has the same policy for client certificates: the same requirement, CAs and revocation lists.
+    /// Whether `server` has the same policy for client certificates: the same requirement, CAs and revocation lists,
+    /// and the same rule for overdue lists.
     pub fn has_client_policy_of(&self, server: &Server) -> bool {
         self.client_policy.as_ref() == server.client_policy.as_ref()
     }
@@ -378,7 +381,8 @@ impl Trusted {
     fn verifier(self, provider: Arc<CryptoProvider>) -> Result<Arc<dyn ClientCertVerifier>, SettingsError> {
         let mut builder = WebPkiClientVerifier::builder_with_provider(Arc::new(self.roots), provider);
         if !self.crls.is_empty() {
-            // A CA's list does not cover certificates of other CAs.
+            // A CA's list does not cover certificates of other CAs, so a certificate without a list from its CA is
+            // accepted.
             builder = builder.with_crls(self.crls).allow_unknown_revocation_status();
             if !self.expired_crls {
                 builder = builder.enforce_revocation_expiration();
@@ -425,10 +429,10 @@ fn uncovered(certificates: &[Certificate]) -> Binding {
     ticket_keys::bound_to(names)
 }
 
-/// The digest of the policy for clients: whether they need a certificate, their CAs and the revocation lists. Ticket
-/// keys depend on this digest, so a client whose certificate has since been revoked cannot resume. In other gateways,
-/// tickets that were valid under several policies have allowed clients to bypass one of these policies. The server's
-/// certificates are not part of the digest, so that tickets survive renewals.
+/// The digest of the policy for clients: whether they need a certificate, their CAs, the revocation lists, and whether
+/// these may be overdue. Ticket keys depend on this digest, so a client whose certificate has since been revoked cannot
+/// resume. In other gateways, tickets that were valid under several policies have allowed clients to bypass one of
+/// these policies. The server's certificates are not part of the digest, so that tickets survive renewals.
 fn client_policy(client_auth: Option<&Trusted>) -> digest::Digest {
     let policy: &[u8] = match client_auth {
         None => b"",
@@ -442,8 +446,8 @@ fn client_policy(client_auth: Option<&Trusted>) -> digest::Digest {
     ticket_keys::digest_of(std::iter::once(policy).chain(roots).chain(crls))
 }
 
-/// Checks that a suite fits a certificate's key. With TLS 1.2 alone, suites for another kind of key would reject every
-/// client.
+/// Checks that there is a certificate, and that a TLS 1.3 suite is enabled or a TLS 1.2 suite fits a certificate's key:
+/// otherwise the server would reject every client.
 fn check_keys_fit(certificates: &[Certificate], settings: &ServerSettings) -> Result<(), SettingsError> {
     let Some(first) = certificates.first().map(Certificate::algorithm) else {
         return Err(OfferError::Empty { what: "certificate" }.into());

@@ -2,7 +2,7 @@
 //! instead of in tickets.
 //!
 //! All cores share the store, because the kernel may assign a returning client to any core. The store is sharded by
-//! session ID and holds a lock for one look-up, so that cores rarely contend. A full shard evicts its oldest session in
+//! session ID and holds a lock for one lookup, so that cores rarely contend. A full shard evicts its oldest session in
 //! constant time.
 
 use std::collections::{HashMap, VecDeque};
@@ -17,8 +17,8 @@ use crate::notes::{self, Origin};
 
 /// The number of shards: a power of two well above the number of cores, so that two cores rarely need the same shard.
 const SHARDS: usize = 64;
-/// The default number of sessions. A session of a client without a certificate takes about 150 bytes, about 300 with
-/// overhead, so a full store takes 10 MiB.
+/// The default maximum number of sessions. A session of a client without a certificate takes about 150 bytes, about 300
+/// with overhead, so a full store takes 10 MiB.
 pub(crate) const SESSIONS: usize = 32_768;
 
 /// A bounded store of sessions by ID.

@@ -14,8 +14,8 @@ use crate::notes::{self, Lent, Notes, Origin};
 use crate::unbuffered::{self, RECORD_HEADER, RECORD_PLAINTEXT, Sink};
 use crate::{Chain, Facts, TlsError};
 
-/// Room for a handshake message of 64 KiB, the longest that rustls accepts, in records with at least 100 bytes of
-/// payload each, and for the current record.
+/// The maximum size of a leftover in bytes: room for a handshake message of 64 KiB, the longest that rustls accepts, in
+/// records with at least 100 bytes of payload each, and for the current record.
 const MAX_PARTIAL: usize = 96 * 1024;
 
 /// The server or client side of one connection.
@@ -39,9 +39,9 @@ pub struct Session {
 /// The result of [`Session::receive`], besides bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
-    /// The handshake finished in this call: [`Session::facts`] and [`Session::send`] work from now on.
+    /// Whether the handshake finished in this call: [`Session::facts`] and [`Session::send`] work from now on.
     pub handshake_finished: bool,
-    /// The peer has closed its direction with close_notify, in this call or an earlier one.
+    /// Whether the peer has closed its direction with close_notify, in this call or an earlier one.
     pub peer_closed: bool,
 }
 
@@ -103,19 +103,19 @@ impl Session {
     /// [`Session::receive`] returns it as usual.
     pub(crate) fn start(&mut self) {
         let mut flight = Vec::new();
-        // On failure the next call fails, too, and returns the error.
+        // Ignore a failure: the next call of `receive` returns the same error.
         let _ = self.receive(&mut [], &mut Vec::new(), &mut flight);
         if let Phase::Handshaking(handshaking) = &mut self.phase {
             handshaking.first_flight = flight;
         }
     }
 
-    /// The output of [`Session::start`]; `None` if the session failed.
+    /// The output of [`Session::start`]; `None` unless the handshake is in progress.
     pub(crate) fn first_flight(&self) -> Option<&[u8]> {
         Some(&self.handshaking()?.first_flight)
     }
 
-    /// The TLS 1.2 session from a client's store.
+    /// The TLS 1.2 session from a client's store; `None` if the connection offers none.
     pub(crate) fn lent(&self) -> Option<Lent> {
         self.handshaking()?.notes.lent
     }
@@ -208,8 +208,8 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`TlsError::Handshaking`] before the handshake is done, [`TlsError::Closed`] after [`Session::close`], and the
-    /// session's own error once it has failed.
+    /// [`TlsError::Handshaking`] before the handshake is done, [`TlsError::Closed`] after [`Session::close`], and after
+    /// a failure the error that [`Session::receive`] returns.
     pub fn send(&mut self, plaintext: &[u8], out: &mut Vec<u8>) -> Result<(), TlsError> {
         match &self.phase {
             Phase::Failed { error, .. } => return Err(error.clone()),
@@ -230,8 +230,8 @@ impl Session {
         sent.map_err(|error| self.fail(error.into()))
     }
 
-    /// Appends a close_notify alert, once; the session then neither sends nor reads. Does nothing after a
-    /// failure, which has already sent an alert, or during the handshake.
+    /// Appends a close_notify alert, once; the session then neither sends nor reads. Appends nothing during the
+    /// handshake, or after a failure, which has already sent an alert.
     pub fn close(&mut self, out: &mut Vec<u8>) {
         if self.closed || matches!(self.phase, Phase::Failed { .. }) {
             return;
@@ -282,7 +282,7 @@ impl Session {
         }
     }
 
-    /// The memory for an incomplete record or handshake message, in bytes, besides rustls's own.
+    /// The memory for an incomplete record or handshake message, in bytes, without rustls's own memory.
     pub fn partial_bytes(&self) -> usize {
         self.partial.capacity()
     }

@@ -1,4 +1,4 @@
-//! Names in settings, such as those of cipher suites: look-up, and the error of an unknown one.
+//! Names in settings, such as those of cipher suites: their lookup, and the error for an unknown name.
 
 use std::fmt::Display;
 

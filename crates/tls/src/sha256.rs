@@ -78,7 +78,8 @@ impl hmac::Hmac for Hmac {
     }
 }
 
-/// The hash's states after the first block of each of its two messages, which the key fills.
+/// An HMAC key: the hash's states after the first block of the inner and of the outer message, which the padded key
+/// fills.
 struct Key {
     inner: State,
     outer: State,
@@ -153,7 +154,7 @@ fn finish<'a>(mut state: State, parts: impl Iterator<Item = &'a [u8]>) -> [u8; L
     hash
 }
 
-/// The hash's state before a message (FIPS 180-4 section 5.3.3).
+/// The initial hash value (FIPS 180-4 section 5.3.3).
 const START: State =
     [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];
 

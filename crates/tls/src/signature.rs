@@ -117,7 +117,7 @@ impl Signature {
         }
     }
 
-    /// The key type in TLS 1.2 terms.
+    /// The key type in TLS 1.2 terms; `None` for a scheme that TLS 1.2 does not support.
     fn tls12_key(self) -> Option<SignatureAlgorithm> {
         match self {
             Self::EcdsaP256Sha256 | Self::EcdsaP384Sha384 | Self::EcdsaP521Sha512 => {

@@ -14,8 +14,9 @@ use aws_lc_rs::{digest, hkdf, rand};
 
 use crate::ticket_secrets::{InUse, TicketSecrets};
 
-/// The default time for which a key issues tickets. A ticket is valid for at least this time and less than twice this
-/// time. rustls and most other servers use 12 hours; RFC 5077 5.5 and RFC 8446 4.6.1 (7 days) allow more.
+/// The default time for which a server issues tickets with one key. A ticket is valid for at least this time and less
+/// than twice this time. rustls and most other servers use 12 hours; RFC 5077 5.5 and RFC 8446 4.6.1 (7 days) allow
+/// more.
 pub(crate) const LIFETIME: Duration = Duration::from_secs(12 * 60 * 60);
 
 type Name = [u8; NAME_LEN];
@@ -29,13 +30,13 @@ const EXPIRED: u64 = 14;
 /// The length of the AEAD tag, reserved so that sealing in place does not reallocate.
 const TAG_LEN: usize = 16;
 
-/// The key space of one policy: the secrets from which its epoch keys are derived. Cheap to clone; clones share
-/// their secrets.
+/// Derives the ticket keys of one policy, one for each secret and epoch. Cheap to clone; clones share the secrets, so a
+/// replacement applies to all of them.
 #[derive(Clone, Debug)]
 pub(crate) struct KeySpace {
     secrets: Arc<InUse>,
     policy: digest::Digest,
-    /// The time for which a key issues tickets; at least 1.
+    /// The time for which the server issues tickets with one key, in seconds; at least 1.
     pub(crate) epoch_seconds: u64,
 }
 
@@ -159,7 +160,7 @@ pub(crate) enum Refusal {
 }
 
 impl Snapshot {
-    /// Decrypts the state in a ticket that was sealed for this binding.
+    /// Decrypts the state in a ticket that was sealed for this binding. Errors: the reason for rejecting the ticket.
     pub(crate) fn open(&self, ticket: &[u8], binding: &Binding) -> Result<Vec<u8>, Refusal> {
         let (bound, rest) = ticket.split_first_chunk::<NAME_LEN>().ok_or(Refusal::UnknownKey)?;
         let name = bind(*bound, binding);
@@ -173,8 +174,8 @@ impl Snapshot {
 }
 
 impl EpochKey {
-    /// Returns bound name, nonce, sealed state and tag. The tag covers the bound name, so a modified ticket does not
-    /// open under another binding.
+    /// Returns bound name, nonce, sealed state and tag; `None` if the system has no randomness, or sealing fails. The
+    /// tag covers the bound name, so a modified ticket does not open under another binding.
     pub(crate) fn seal(&self, state: &[u8], binding: &Binding) -> Option<Vec<u8>> {
         let bound = bind(self.name, binding);
         let mut nonce = [0; NONCE_LEN];

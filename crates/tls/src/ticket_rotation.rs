@@ -30,7 +30,7 @@ const KEPT: usize = 4;
 const MARK: &str = "# weir tickets:";
 const ROLES: &str = "the first secret issues tickets, the second is next, the others open old tickets";
 
-/// What a rotation changed in the file of secrets.
+/// The changes that a rotation made to the file of secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TicketRotation {
     /// The number of secrets now, 2 to 4.

@@ -17,8 +17,8 @@ static OF_PROCESS: OnceLock<[u8; SECRET_LEN]> = OnceLock::new();
 /// The length of a process's random secret, in bytes.
 pub const SECRET_LEN: usize = 32;
 
-/// Secrets shared by all machines of a fleet, at least one. The first one issues tickets; all of them open
-/// tickets.
+/// Ticket secrets, at least one: those of a file that all machines of a fleet share, or the random one of this process.
+/// The first one issues tickets; all of them open tickets.
 #[derive(Clone)]
 pub struct TicketSecrets {
     keys: Arc<[hkdf::Prk]>,

@@ -42,7 +42,7 @@ impl Records for UnbufferedClientConnection {
     }
 }
 
-/// The places into which [`receive`] writes.
+/// The output of [`receive`].
 pub(crate) struct Sink<'a> {
     pub(crate) plaintext: &'a mut Vec<u8>,
     pub(crate) reply: &'a mut Vec<u8>,
@@ -189,7 +189,7 @@ fn encrypt<Data>(
                 out.truncate(start + written);
                 return Ok(());
             }
-            // A pending key update goes first.
+            // A pending key update goes first, and needs more room.
             Err(EncryptError::InsufficientSize(needed)) if needed.required_size > room => {
                 room = needed.required_size;
             }

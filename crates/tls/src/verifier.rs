@@ -25,7 +25,7 @@ pub enum Roots {
     DangerouslyNone,
 }
 
-/// The maximum number of cached chains. A gateway has one per upstream name.
+/// The maximum number of cached chains per core, each for one server name; the oldest is evicted first.
 const REMEMBERED: usize = 8;
 
 /// Verifies against the roots, and records the server's signature scheme.
@@ -69,7 +69,7 @@ impl Good {
 }
 
 impl Verifier {
-    /// Reads the roots.
+    /// Creates a verifier without cached chains. Fails if the roots are unusable.
     pub(crate) fn new(
         roots: &Roots,
         provider: &Arc<CryptoProvider>,

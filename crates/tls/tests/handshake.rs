@@ -79,7 +79,7 @@ fn the_hybrid_group_is_preferred_and_costs_no_client_a_retry() {
         (&both, &[P384, X25519], &ours, P384),
         (&both, &[X25519, Hybrid], &ours, X25519),
         (&vec![Version::Tls13], &[Hybrid], &ours, Hybrid),
-        // The client also sends a key share for X25519, in case that the server lacks the hybrid.
+        // The client also sends a key share for X25519, in case the server lacks the hybrid.
         (&both, &ours, &Group::CLASSICAL, X25519),
         (&both, &ours, &[X25519], X25519),
         (&vec![Version::Tls12], &ours, &ours, X25519),

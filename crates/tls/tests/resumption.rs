@@ -9,7 +9,7 @@ use weir_tls::{
     Acceptor, Client, ClientAuth, Connector, HandshakeKind, Server, ServerSettings, Session, Suite, Version,
 };
 
-/// The server core's end of a connection: bytes from the client, bytes to the client.
+/// A connection on the server core's side: bytes from the client, bytes to the client.
 struct Wire {
     from_client: Receiver<Vec<u8>>,
     to_client: Sender<Vec<u8>>,

@@ -37,12 +37,12 @@ pub struct Transport<S = OwnedFd> {
     taken: u64,
     /// Bytes read from the socket so far.
     received: u64,
-    /// Holds `out` back until the next application bytes, so that one write sends all of them.
+    /// Whether to hold `out` back until the next application bytes, so that one write sends both.
     waits_for_answer: bool,
     finish: Finish,
-    /// A write has failed and taken the socket's error, so a read now reports a reset as an end of stream.
+    /// Whether a write has failed and taken the socket's error, so that a read now reports a reset as an end of stream.
     failed: bool,
-    /// The handshake fails unless both sides have agreed to speak HTTP/2.
+    /// Whether the handshake fails unless ALPN selects HTTP/2.
     requires_http2: bool,
     registered: Option<Interest>,
 }
@@ -52,11 +52,11 @@ pub struct Transport<S = OwnedFd> {
 pub struct Received {
     /// The number of appended application bytes.
     pub bytes: usize,
-    /// The handshake finished in this call; never set on a cleartext connection.
+    /// Whether the handshake finished in this call; always false on a cleartext connection.
     pub handshake_finished: bool,
-    /// The peer has ended its stream.
+    /// The end of the peer's stream; `None` while the peer may send more.
     pub end: Option<End>,
-    /// The read filled its buffer, so more bytes may be available.
+    /// Whether the read filled its buffer, so that more bytes may be available.
     pub is_full: bool,
 }
 
@@ -90,7 +90,7 @@ enum Phase {
     Open,
 }
 
-/// The end of our side.
+/// The state of closing our side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Finish {
     No,
@@ -216,7 +216,7 @@ impl<S: Socket> Transport<S> {
         let is_asked = finished && session.is_server() && into.len() > before;
         if finished {
             self.phase = Phase::Open;
-            // A client's Finished and its request are sent in one write.
+            // Send a client's Finished and its request in one write.
             let staged = std::mem::take(&mut self.staged);
             if !staged.is_empty() {
                 session.send(&staged, &mut wire.sealed)?;
@@ -256,7 +256,8 @@ impl<S: Socket> Transport<S> {
         self.phase = Phase::Handshaking;
     }
 
-    /// Continues in cleartext, to respond to a peer whose handshake failed. Buffered output is still sent.
+    /// Continues in cleartext, to respond to a peer whose handshake failed. Sends TLS output that is already buffered,
+    /// such as an alert, but drops staged bytes.
     pub fn give_up_tls(&mut self) {
         self.session = None;
         self.phase = Phase::Open;
@@ -273,7 +274,7 @@ impl<S: Socket> Transport<S> {
         self.socket.reset_on_close();
     }
 
-    /// Bytes that the transport has buffered for sending.
+    /// Bytes that the transport has buffered for sending, without tickets that wait for the first response.
     pub fn pending(&self) -> usize {
         self.staged.len() + self.unsent()
     }
@@ -294,7 +295,7 @@ impl<S: Socket> Transport<S> {
         self.staged.capacity() + self.out.capacity() + session
     }
 
-    /// Bytes that the socket has not accepted yet.
+    /// Bytes to write to the socket now: none while `out` is held back.
     fn unsent(&self) -> usize {
         if self.waits_for_answer { 0 } else { self.out.len() - self.sent }
     }
@@ -344,8 +345,9 @@ impl<S: Socket> Transport<S> {
         self.session.as_ref().map_or(0, |session| session.tickets_received())
     }
 
-    /// Registers this connection's interest with `net`: writable while bytes are buffered, readable if `read` or before
-    /// the connection is open. Makes a system call only on a change. Errors: those of epoll_ctl(2).
+    /// Registers this connection's interest with `net`: writable while connecting or while sealed bytes are buffered,
+    /// readable if `read` or before the connection is open. Makes a system call only on a change. Errors: those of
+    /// epoll_ctl(2).
     pub fn watch<N: Net<Socket = S>>(&mut self, net: &N, key: Key, read: bool) -> io::Result<()> {
         // A handshake always reads. A client must also notice a refusal or an early response before it sends its first
         // byte.

@@ -86,7 +86,7 @@ impl FromStr for Place {
     }
 }
 
-/// The place `text`; `rest` is the part after the scheme.
+/// Parses `rest`, the part of `text` after the scheme. Errors: a message that quotes `text`.
 fn stream(text: &str, rest: &str, tls: bool) -> Result<Place, String> {
     Endpoint::with_port(rest, tls)
         .map(Place::Stream)
@@ -97,7 +97,7 @@ fn stream_scheme(tls: bool) -> &'static str {
     if tls { TLS } else { TCP }
 }
 
-/// Checks that a path fits into a socket address. Errors: the reason why it does not.
+/// Checks that a socket's path is absolute and fits into a socket address. Errors: a message.
 pub fn unix_path(path: &str) -> Result<PathBuf, String> {
     let expected = "expected unix:PATH, such as unix:/run/app.sock";
     match path.len() {
@@ -120,7 +120,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// The prefix of a path.
+/// The prefix of a Unix domain socket's path.
 pub const UNIX: &str = "unix:";
 
 /// The schemes of protocols other than HTTP, without and with TLS.

@@ -77,8 +77,8 @@ impl<S: Socket> Transport<S> {
     }
 
     /// Closes our side after all bytes (with close_notify in TLS); bytes staged on a connection that is not open are
-    /// lost. The last bytes and the end of the stream are sent together. The peer may continue to send. Errors: those
-    /// of [`Transport::send`].
+    /// lost. The last bytes and the end of the stream are sent together. The peer may continue to send, but with TLS
+    /// its bytes are discarded. Errors: those of [`Transport::send`].
     pub fn finish(&mut self, wire: &mut Wire) -> Result<(), Fault> {
         if self.finish != Finish::No {
             return Ok(());
@@ -105,7 +105,8 @@ impl<S: Socket> Transport<S> {
         self.flush_into(wire)
     }
 
-    /// As [`Transport::finish`], but continues to receive from the peer. Errors: those of [`Transport::send`].
+    /// Closes our side after the buffered bytes (with close_notify in TLS), and continues to receive from the peer.
+    /// Errors: those of [`Transport::send`].
     pub fn finish_sending(&mut self) -> Result<(), Fault> {
         if self.finish != Finish::No {
             return Ok(());

@@ -9,21 +9,21 @@ use std::str::FromStr;
 /// A scheme, a host and a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
-    /// Whether the scheme is `https`.
+    /// Whether the scheme is `https` or `tls`.
     pub tls: bool,
     /// A name, an IPv4 address, or an IPv6 address without its brackets.
     pub host: String,
-    /// The port; default 80 or 443.
+    /// The port. In an HTTP URL, the default is 80 or 443.
     pub port: u16,
 }
 
 impl Endpoint {
-    /// The first address of the host from the system's resolver. Errors: the host has no address.
+    /// The first address of the host from the system's resolver. Errors: the host cannot be resolved.
     pub fn resolve(&self) -> io::Result<SocketAddr> {
         Ok(self.addresses()?[0])
     }
 
-    /// All addresses of the host from the system's resolver, at least one. Errors: the host has no address.
+    /// All addresses of the host from the system's resolver, at least one. Errors: the host cannot be resolved.
     pub fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
         let unknown = |why: String| io::Error::other(format!("cannot resolve `{}`: {why}", self.host));
         let addresses =

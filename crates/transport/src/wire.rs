@@ -37,12 +37,13 @@ impl Wire {
         self.spare.pop().unwrap_or_else(|| Vec::with_capacity(USUAL))
     }
 
-    /// Frees the unused buffers.
+    /// Frees the buffers in the pool.
     pub fn shed(&mut self) {
         self.spare = Vec::new();
     }
 
-    /// Returns a buffer to the pool. Frees a large one, so that memory use drops after a burst of large messages.
+    /// Returns a buffer to the pool, or frees it if the pool is full or the buffer exceeds 256 KiB, so that memory use
+    /// drops after a burst of large messages.
     pub fn give_back(&mut self, mut buffer: Vec<u8>) {
         if (1..=LARGEST).contains(&buffer.capacity()) && self.spare.len() < MOST {
             buffer.clear();
@@ -51,8 +52,9 @@ impl Wire {
     }
 }
 
-/// A head with a small body.
+/// The initial capacity of a buffer in bytes: enough for a head with a small body.
 const USUAL: usize = 2 * 1024;
-/// With [`MOST`], at most 16 MiB per core.
+/// The maximum capacity of a buffer in the pool, in bytes. With [`MOST`] buffers, the pool takes at most 16 MiB per
+/// core.
 const LARGEST: usize = 256 * 1024;
 const MOST: usize = 64;

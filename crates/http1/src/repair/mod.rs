@@ -45,7 +45,7 @@ impl RequestHead {
     }
 
     /// A rule whose relaxation, in addition to `rules` and perhaps together with other rules, makes the parser accept
-    /// this head, which it rejected with `error`.
+    /// this head, which it rejected with `error`; `None` if there is no such rule.
     #[cold]
     #[must_use]
     pub fn would_pass(buf: &[u8], limits: &Limits, rules: Rules, error: RequestError) -> Option<Rule> {
@@ -96,8 +96,8 @@ struct Written {
 }
 
 impl Written {
-    /// Returns the result of the repair, after the strict parser has parsed the output. Fails if the head or an
-    /// incomplete line is too long, with `first_too_long` if no line is complete.
+    /// Turns the strict parser's result for the output into the result of the repair; `None` if the head is not
+    /// complete. Fails if the head or an incomplete line is too long, with `first_too_long` if no line is complete.
     fn outcome<E: From<HeadError>>(
         self,
         parsed: Parse,
@@ -108,7 +108,7 @@ impl Written {
         if let Parse::Complete(_) = parsed {
             return Ok(Some(Repaired { length: self.read, broken: self.broken }));
         }
-        // There is no room for another byte.
+        // Whether a limit leaves no room for another byte.
         let (line_is_full, head_is_full) =
             (head.len() - self.read >= limits.line_bytes, limits.head_is_full(head));
         match (line_is_full, head_is_full) {
@@ -120,8 +120,8 @@ impl Written {
     }
 }
 
-/// The suspect rule that a head rejected with `error` violates besides the relaxed `rules`; `None` if the head is
-/// rejected even with `every` rule relaxed.
+/// The first suspect whose relaxation, in addition to `rules`, cures `error`; `None` if there is none, or if the head
+/// is rejected even with `every` rule relaxed.
 fn culprit<E: Copy + PartialEq>(
     suspects: &[Rule],
     every: Rules,

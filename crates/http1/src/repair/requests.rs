@@ -80,7 +80,7 @@ fn around_target(line: &[u8]) -> (&[u8], &[u8], &[u8]) {
 #[derive(Default)]
 struct Hosts {
     count: usize,
-    /// The repair has dropped an empty `Host`.
+    /// Whether the repair has dropped an empty `Host`.
     is_dropped: bool,
 }
 

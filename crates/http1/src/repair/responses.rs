@@ -35,10 +35,10 @@ pub(super) fn write(head: &[u8], rules: Rules, out: &mut Vec<u8>) -> Written {
     written
 }
 
-/// State that a field line leaves for later lines.
+/// The effects of the lines so far on the repair of later lines.
 #[derive(Default)]
 struct Fields {
-    /// A fold may continue the last line.
+    /// Whether a fold may continue the last line.
     may_go_on: bool,
     /// The number of `chunked` codings so far.
     chunked: usize,

@@ -165,7 +165,7 @@ struct Owner {
     flows: Vec<(StreamNo, u32)>,
 }
 
-/// An event, without the pieces of a body.
+/// An event, with the pieces of a body joined.
 #[derive(Debug, PartialEq)]
 enum Seen {
     Event(Event),

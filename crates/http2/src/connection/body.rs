@@ -8,7 +8,7 @@ use crate::frame::{FrameError, FrameHeader, HEADER_BYTES, flag};
 use crate::stream::{Half, Reset};
 
 impl Connection {
-    /// Decides on a DATA frame from its header and the padding's length.
+    /// Accepts, ignores or rejects a DATA frame, once its header and the padding's length are received.
     pub(super) fn begin_data(&mut self, header: FrameHeader, input: &[u8]) -> Result<Next, ConnectionError> {
         let (prefix, padding) = match (header.has(flag::PADDED), input.get(HEADER_BYTES)) {
             (false, _) => (0, 0),
@@ -67,7 +67,7 @@ impl Connection {
     /// even if that has not been received.
     pub(super) fn data_piece(&mut self, data: Data, input: &[u8]) -> Next {
         if self.streams.get(data.stream).is_none_or(|stream| stream.reset != Reset::No) {
-            // The stream was reset or released within the frame.
+            // The stream was reset or released within the frame, so drop and credit the rest.
             self.credit_connection(data.data + data.overhead);
             self.input = Input::Skip(data.data + data.padding);
             return Next::Done(0);
@@ -85,7 +85,7 @@ impl Connection {
         self.input = Input::Skip(data.padding);
         let flow = length + data.overhead;
         if length == 0 && !data.end {
-            // There is nothing to forward, at most padding.
+            // The piece contains no data, at most padding, so there is nothing to forward.
             self.credit(stream, flow);
             return Next::Done(0);
         }

@@ -1,5 +1,5 @@
-//! Frames about streams and the connection: SETTINGS, PING, GOAWAY, WINDOW_UPDATE, RST_STREAM. `feed.rs` rejects malformed
-//! ones before, by `FrameError`.
+//! Frames about streams and the connection: SETTINGS, PING, GOAWAY, WINDOW_UPDATE, RST_STREAM. `feed.rs` has already
+//! rejected malformed ones with a `FrameError`.
 
 use super::drain::{DRAIN_PING, Drain, OWNER_PING};
 use super::event::{Event, StreamNo};
@@ -38,7 +38,7 @@ impl Connection {
             Frame::GoAway { last, code, .. } => Ok(Some(self.peer_goes_away(last, code))),
             Frame::WindowUpdate(increment) => self.window_update(id, increment),
             Frame::RstStream(code) => self.rst_stream(id, code),
-            // PRIORITY is deprecated (section 5.3.2); `frame` handles the other types.
+            // PRIORITY, which is deprecated (section 5.3.2). `feed.rs` handles all remaining types.
             _ => {
                 self.spend(Abuse::NoEffect)?;
                 Ok(None)
@@ -124,7 +124,7 @@ impl Connection {
         if self.is_idle(id) {
             return Err(ConnectionError::IdleStream);
         }
-        // A server that refuses requests is not an attacker.
+        // Only a client's resets count: a server that refuses requests is not an attacker.
         if self.role == Role::Server {
             self.spend(Abuse::Reset)?;
         }
@@ -136,7 +136,7 @@ impl Connection {
         Ok(Some(Event::Reset { stream: StreamNo(id), code }))
     }
 
-    /// Resets a stream because of the peer's frame, within the budget.
+    /// Resets a stream because of the peer's frame. Fails once the budget for such resets is exceeded.
     pub(super) fn provoked_reset(&mut self, id: u32, code: ErrorCode) -> Result<(), ConnectionError> {
         self.spend(Abuse::ProvokedReset)?;
         frame::write_rst_stream(id, code, &mut self.control);

@@ -4,7 +4,7 @@ use super::{Connection, ConnectionError, Role};
 use crate::settings::MAX_WINDOW;
 use crate::{ErrorCode, frame};
 
-/// How far this side has announced the end of the connection by GOAWAY.
+/// The GOAWAY frames that this side has sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Drain {
     No,
@@ -59,15 +59,16 @@ impl Connection {
         }
     }
 
-    /// Ends the connection because of the peer's violation. The owner sends the output of [`settle`](Self::settle), and
-    /// closes the connection. No stream yields further results.
+    /// Queues the GOAWAY that reports the peer's violation. The owner then sends the output of [`settle`](Self::settle)
+    /// and closes the connection, which ends all streams.
     pub fn fail(&mut self, error: ConnectionError) {
         self.drain = Drain::Final(self.last_peer);
         frame::write_go_away(self.last_peer, error.code(), &mut self.control);
     }
 
-    /// Ends a connection without streams. GOAWAY names the last stream, so that the peer may send any later request
-    /// elsewhere. The owner sends the output of [`settle`](Self::settle), and closes the connection.
+    /// Queues the GOAWAY that ends a connection without streams, unless the last one was sent already: it names the
+    /// last stream, so the peer may send later requests elsewhere. The owner then sends the output of
+    /// [`settle`](Self::settle) and closes the connection.
     pub fn close(&mut self) {
         if !matches!(self.drain, Drain::Final(_)) {
             self.finish_drain();

@@ -49,7 +49,7 @@ pub enum ConnectionError {
     /// A window beyond 2^31-1 bytes, of the connection or by a setting (RFC 9113, sections 6.9.1 and 6.9.2).
     #[error("a flow-control window exceeds 2^31-1")]
     WindowOverflow,
-    /// The peer has spent one of the [`Budgets`](crate::Budgets).
+    /// The peer exceeded one of the [`Budgets`](crate::Budgets).
     #[error(transparent)]
     Abuse(#[from] Abuse),
 }

@@ -31,7 +31,8 @@ pub struct Step {
 /// [`Event::Head`], as a client from [`open`](super::Connection::open).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A request, or a response, interim or final. The head is valid until the next call.
+    /// A request, or a response, interim or final. The caller's [`Head`](crate::Head) contains it until the next call
+    /// of [`feed`](super::Connection::feed).
     Head {
         /// The stream; for a server, a new one.
         stream: StreamNo,
@@ -50,7 +51,7 @@ pub enum Event {
         /// Whether the body ends with these bytes.
         end: bool,
     },
-    /// Trailers, which end the message. The head contains them, and is valid until the next call.
+    /// Trailers, which end the message. The caller's [`Head`](crate::Head) contains them until the next call.
     Trailers {
         /// The stream of the message, which has ended in this direction.
         stream: StreamNo,
@@ -100,5 +101,6 @@ pub enum Event {
     Pause,
 }
 
-/// The frames without an event after which [`Connection::feed`](super::Connection::feed) reports [`Event::Pause`].
+/// The number of frames without an event after which [`Connection::feed`](super::Connection::feed) reports
+/// [`Event::Pause`].
 pub const SILENT_FRAMES: u32 = 128;

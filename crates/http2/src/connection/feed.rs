@@ -161,12 +161,13 @@ impl Connection {
         Ok(Event::Failed { stream: super::StreamNo(id), error })
     }
 
-    /// Checks a frame on a stream that the owner does not know. The frame is harmless if the peer may not have learned
-    /// of the stream's end yet (RFC 9113, section 5.4.2).
+    /// Checks a frame on a stream that the owner does not know. Accepts it, to be ignored, if the peer may have sent it
+    /// before it learned that the stream ended (RFC 9113, section 5.4.2).
     pub(super) fn late_frame(&self, id: u32) -> Result<(), ConnectionError> {
         match () {
             () if self.is_idle(id) => Err(ConnectionError::IdleStream),
-            // The server may have sent much before it learns that the client ended the stream.
+            // A client ignores late frames on all its streams, since a server may have sent many before it learned of
+            // the end.
             () if self.role == Role::Client && id % 2 == 1 => Ok(()),
             () if self.streams.is_ignored(id) || is_beyond(self.drain, id) => Ok(()),
             () => Err(ConnectionError::StreamClosed),

@@ -9,7 +9,7 @@ use crate::stream::{Half, Reset, Stream};
 use crate::{Abuse, ErrorCode, Head, HeadError, Section, Settings};
 use std::ops::Range;
 
-/// The kind of message that a field block belongs to.
+/// The role of a field block in its stream.
 enum Meaning {
     Request,
     Response,
@@ -21,7 +21,7 @@ enum Meaning {
 }
 
 impl Connection {
-    /// Handles a whole field block.
+    /// Handles a field block, once all of its frames are received.
     pub(super) fn field_block(
         &mut self,
         header: FrameHeader,
@@ -57,8 +57,9 @@ impl Connection {
         Ok(Next::of(length, event))
     }
 
-    /// Joins the fragments of a block after the first one, once the last is complete. Returns the block, and the length
-    /// of its frames. Enforces the limits on incomplete blocks, too, so that the caller need not buffer larger ones.
+    /// Joins the fragments of a block after the first one, once the last is complete. Returns the block and the length
+    /// of its frames, or `None` if more input is needed. Enforces the limits on incomplete blocks, too, so that the
+    /// caller need not buffer larger ones.
     fn gather(
         &self,
         header: FrameHeader,
@@ -163,8 +164,8 @@ impl Connection {
         }))
     }
 
-    /// Responds to a request whose head is too large (RFC 9113, section 10.5.1), and resets any other malformed
-    /// request.
+    /// Responds with 431 to a request whose head is too large (RFC 9113, section 10.5.1), and resets any other
+    /// malformed request. Fails once the budget for provoked resets is exceeded.
     fn reject(&mut self, id: u32, end: bool, error: StreamError) -> Result<(), ConnectionError> {
         if !matches!(error, StreamError::Head(HeadError::HeadTooLong | HeadError::TooManyFields)) {
             return self.provoked_reset(id, error.code());

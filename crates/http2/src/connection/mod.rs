@@ -76,7 +76,7 @@ pub struct Connection {
     receive_window: ReceiveWindow,
     /// The initial window of the peer's streams in the settings that the peer has acknowledged.
     initial_receive_window: u32,
-    /// Whether the owner's last write found the connection's window full: [`Event::Room`] must follow.
+    /// Whether a write of the owner has exhausted the connection's window: [`Event::Room`] must follow.
     blocked: bool,
     is_acknowledged: bool,
     has_peer_settings: bool,
@@ -107,7 +107,7 @@ impl Connection {
         let config = config.into();
         let mut settings = config.settings;
         let mut control = Vec::new();
-        // A server may send only the value 0, and omits the parameter (section 6.5.2).
+        // A server may send only the value 0 (section 6.5.2), so it keeps the initial value, which `write` omits.
         settings.enable_push = role == Role::Server;
         if role == Role::Client {
             control.extend_from_slice(PREFACE);
@@ -154,7 +154,8 @@ impl Connection {
         self.has_peer_settings
     }
 
-    /// Whether the peer has acknowledged our settings. The owner should apply a timeout (RFC 9113, section 6.5.3).
+    /// Whether the peer has acknowledged our settings. The owner should close the connection if this takes too long
+    /// (RFC 9113, section 6.5.3).
     #[must_use]
     pub fn is_acknowledged(&self) -> bool {
         self.is_acknowledged
@@ -166,8 +167,8 @@ impl Connection {
         self.streams.len()
     }
 
-    /// The received bytes of HEADERS and CONTINUATION frames, including frame headers: the size of all heads on the
-    /// wire.
+    /// The received bytes of HEADERS and CONTINUATION frames, including frame headers: the size of all heads and
+    /// trailers on the wire.
     #[must_use]
     pub fn block_bytes(&self) -> u64 {
         self.block_bytes
@@ -178,7 +179,7 @@ impl Connection {
         (std::mem::take(&mut self.received), std::mem::take(&mut self.sent))
     }
 
-    /// The memory in bytes, besides the connection itself and its configuration.
+    /// The heap memory in bytes, without the configuration.
     #[must_use]
     pub fn memory(&self) -> usize {
         let early = self.early.capacity() * size_of::<(u32, Priority)>();
@@ -205,7 +206,8 @@ impl Connection {
         self.spent.of(Abuse::Reset) + self.spent.of(Abuse::ProvokedReset)
     }
 
-    /// Forgives a part of the [`Budgets`](crate::Budgets). The owner calls this before it feeds, with the seconds since the last call.
+    /// Forgives a tenth of each of the [`Budgets`](crate::Budgets) per second. The owner calls this before it feeds,
+    /// with the seconds since the last call.
     pub fn elapse(&mut self, seconds: u32) {
         self.spent.elapse(seconds, &self.config.budgets);
     }

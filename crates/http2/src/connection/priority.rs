@@ -12,8 +12,9 @@ use weir_http::FieldName;
 const EARLY: usize = 16;
 
 impl Connection {
-    /// The priority of a stream, if [`Config::priorities`](super::Config::priorities) is set. Otherwise, and for a
-    /// stream that the owner has released, the default priority.
+    /// The priority of a stream: the client's, or the default without
+    /// [`Config::priorities`](super::Config::priorities), with the changes of
+    /// [`update_priority`](Self::update_priority). The default for a stream that the owner has released.
     #[must_use]
     pub fn priority(&mut self, stream: StreamNo) -> Priority {
         self.streams.get(stream.0).map(|stream| stream.priority).unwrap_or_default()
@@ -26,7 +27,7 @@ impl Connection {
         }
     }
 
-    /// Handles a PRIORITY_UPDATE frame on this stream.
+    /// Handles a PRIORITY_UPDATE frame; `on` is the stream ID in its header, which must be 0.
     pub(super) fn priority_update(&mut self, on: u32, payload: &[u8]) -> Result<(), ConnectionError> {
         self.spend(Abuse::NoEffect)?;
         if on != 0 {

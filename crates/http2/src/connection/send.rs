@@ -204,7 +204,7 @@ impl Connection {
         let Some(state) = self.streams.get(stream.0).filter(|state| !state.is_closed()) else { return };
         let was_opened = self.role == Role::Server || state.send != Half::Head;
         state.reset(Reset::ByUs);
-        // A stream whose HEADERS were not sent is still idle for the peer.
+        // A stream whose HEADERS were not sent is still idle for the peer, so RST_STREAM would be an error.
         if was_opened {
             frame::write_rst_stream(stream.0, code, &mut self.control);
         }

@@ -4,8 +4,8 @@ use super::{FrameError, FrameHeader, Kind, flag};
 use crate::ErrorCode;
 use std::ops::Range;
 
-/// A frame with its payload, without padding. Ranges are offsets into the payload: the receiver joins the fragments
-/// of a field block in place.
+/// A frame with its payload, without padding. Ranges are offsets into the payload, so that the receiver can join the
+/// fragments of a field block in place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
     /// DATA (RFC 9113, section 6.1)

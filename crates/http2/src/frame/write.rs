@@ -1,4 +1,4 @@
-//! Writing frames. [`header_bytes`] encodes every length, so that no frame can have a truncated one.
+//! Writing frames. Only [`header_bytes`] encodes lengths, and it never truncates one.
 
 use super::{HEADER_BYTES, Kind, flag};
 use crate::ErrorCode;

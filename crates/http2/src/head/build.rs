@@ -209,8 +209,9 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Replaces all crumbs by one cookie, at the position of the first (RFC 9113, section 8.2.3). Empty crumbs are
-    /// dropped: the separator after them would end the value with white space, which other HTTP/2 parsers reject.
+    /// Replaces all crumbs by one cookie: the field takes the position of the first crumb, its line follows all others
+    /// (RFC 9113, section 8.2.3). Empty crumbs are dropped: the separator after them would end the value with white
+    /// space, which other HTTP/2 parsers reject.
     fn join_crumbs(&mut self) {
         let Head { bytes, fields, .. } = &mut *self.head;
         let start = bytes.len();

@@ -1,4 +1,4 @@
-//! One variant per rule of heads and trailers.
+//! Violations of the rules for heads and trailers, with one variant for each rule.
 
 use thiserror::Error;
 
@@ -20,7 +20,7 @@ pub enum HeadError {
     /// `connection`, `keep-alive`, `proxy-connection`, `transfer-encoding` or `upgrade` (RFC 9113, section 8.2.2).
     #[error("a field that is specific to a connection")]
     ConnectionField,
-    /// `te` with another value than `trailers` (RFC 9113, section 8.2.2).
+    /// `te` with a value other than `trailers` (RFC 9113, section 8.2.2).
     #[error("TE is not trailers")]
     BadTe,
     /// A pseudo-field that the section does not define (RFC 9113, section 8.3).
@@ -32,7 +32,8 @@ pub enum HeadError {
     /// A pseudo-field after a field (RFC 9113, section 8.3).
     #[error("a pseudo-field after a field")]
     LatePseudo,
-    /// A required pseudo-field is missing, or CONNECT contains a forbidden one (RFC 9113, sections 8.3 and 8.5).
+    /// A required pseudo-field is missing, or a CONNECT without `:protocol` contains `:scheme` or `:path` (RFC 9113,
+    /// sections 8.3 and 8.5).
     #[error("the set of pseudo-fields does not fit the method")]
     PseudoFields,
     /// The method is not a token (RFC 9113, section 8.3.1).

@@ -19,7 +19,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The total size of fields up to which the decoder continues a block beyond the limit.
+    /// The size of all fields up to which the decoder continues a block that exceeds `head_bytes`, to keep its table in
+    /// sync.
     pub(crate) fn decoded_bytes(&self) -> usize {
         self.head_bytes.saturating_mul(4)
     }

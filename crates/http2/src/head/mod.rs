@@ -44,7 +44,7 @@ pub enum Scheme {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Head {
     /// Lines `name: value` with CRLF, those of pseudo-fields first. The lines of cookie crumbs remain between those of
-    /// other fields, without a [`Field`]: the joined cookie is the last line.
+    /// other fields, without a [`Field`]: a joined cookie is the last line.
     pub bytes: Vec<u8>,
     /// The fields in their order, without pseudo-fields, with at most one `cookie` (RFC 9113, section 8.2.3).
     pub fields: Vec<Field>,
@@ -57,13 +57,14 @@ pub struct Head {
     /// A request's path and query: starts with `/`, or is `*` for OPTIONS. Empty for CONNECT without `:protocol`.
     pub path: Span,
     /// A request's authority, valid for [`weir_http::Authority`], from `:authority` or else from `host`. If both are
-    /// present, they are equal.
+    /// present, they are equal, ignoring case.
     pub host: Option<Span>,
     /// The protocol of an extended CONNECT, a token (RFC 8441, section 4).
     pub protocol: Option<Span>,
     /// A response's status, 100 to 999 without 101.
     pub status: u16,
-    /// The value of `content-length`, which the total length of DATA must equal, except in responses to HEAD and 304.
+    /// The value of `content-length`. The total length of DATA must equal it, except in a response without a body or a
+    /// 2xx response to CONNECT.
     pub content_length: Option<u64>,
     /// Whether the client accepts a trailer section (RFC 9110, section 10.1.4).
     pub accepts_trailers: bool,
@@ -78,7 +79,7 @@ impl Head {
         Self { bytes: Vec::with_capacity(2048), fields: Vec::with_capacity(32), ..Self::default() }
     }
 
-    /// The memory in bytes, besides the head itself.
+    /// The heap memory in bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.bytes.capacity() + self.fields.capacity() * size_of::<Field>()

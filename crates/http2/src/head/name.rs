@@ -8,7 +8,7 @@ use weir_http::scan::is_token_byte;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NameKind {
     Pseudo(Pseudo),
-    /// Crumbs of cookies are joined (RFC 9113, section 8.2.3).
+    /// A cookie crumb: all crumbs of a head are joined (RFC 9113, section 8.2.3).
     Cookie,
     Field(FieldName),
 }

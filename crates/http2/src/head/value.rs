@@ -8,7 +8,7 @@ use weir_http::{Authority, FieldName, is_token};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
     pub(crate) name: Name,
-    /// The rule that the value violates.
+    /// The rule that the value violates; `None` if it is valid.
     pub(crate) value: Option<HeadError>,
 }
 

@@ -43,7 +43,7 @@ impl Decoder {
         self.table.size()
     }
 
-    /// The memory in bytes, besides the decoder itself.
+    /// The heap memory in bytes.
     pub(crate) fn memory(&self) -> usize {
         self.table.memory()
     }
@@ -187,7 +187,7 @@ impl Decoder {
     }
 }
 
-/// Appends a string literal (RFC 7541, section 5.2).
+/// Decodes the string literal at `at` (RFC 7541, section 5.2), appends it to `out`, and advances `at`.
 #[inline]
 fn string(block: &[u8], at: &mut usize, out: &mut Vec<u8>) -> Result<(), HpackError> {
     let is_huffman = block.get(*at).is_some_and(|byte| byte & 0x80 != 0);

@@ -1,5 +1,5 @@
-//! One variant per rule of HPACK. All violations are connection errors, since both sides' dynamic tables differ
-//! afterwards.
+//! Violations of the rules of HPACK, with one variant for each rule. All are connection errors, since both sides'
+//! dynamic tables differ afterwards.
 
 use crate::ErrorCode;
 use thiserror::Error;
@@ -25,8 +25,8 @@ pub enum HpackError {
     /// A dynamic table size above SETTINGS_HEADER_TABLE_SIZE (RFC 7541, sections 4.2 and 6.3).
     #[error("the dynamic table exceeds SETTINGS_HEADER_TABLE_SIZE")]
     TableTooLarge,
-    /// The fields exceed [`Limits`](crate::Limits) several times over. Below this size the decoder continues, to keep
-    /// its table in sync.
+    /// The fields exceed four times the [`Limits::head_bytes`](crate::Limits). Up to this size the decoder continues,
+    /// to keep its table in sync.
     #[error("a field block decompresses to far more than the limit")]
     Bomb,
 }

@@ -7,7 +7,7 @@ const SYMBOLS: usize = 257;
 const EOS: u16 = 256;
 const LONGEST: usize = 30;
 
-/// Bits of each symbol's code, EOS last.
+/// The length of each symbol's code in bits, EOS last.
 #[rustfmt::skip]
 const LENGTHS: [u8; SYMBOLS] = [
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28,

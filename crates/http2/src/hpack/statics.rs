@@ -100,7 +100,7 @@ impl Static {
     }
 }
 
-/// The longest static name has 27 bytes.
+/// The number of lengths that [`ByLength`] covers: the longest static name has 27 bytes.
 const LENGTHS: usize = 28;
 
 /// The indices of entries with a name of each length, without repeated names: `starts[n]..starts[n + 1]`.

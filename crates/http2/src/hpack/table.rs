@@ -14,7 +14,7 @@ pub(super) struct Table {
     /// The size as RFC 7541, section 4.1 defines it: names, values, and 32 bytes for each entry.
     size: usize,
     max_size: usize,
-    /// The position in the ring of the next line.
+    /// The ring position of the next line to insert.
     end: usize,
 }
 
@@ -27,13 +27,13 @@ pub(super) struct Entry {
     pub(super) verdict: Verdict,
 }
 
-/// The overhead of an entry, and of a field in SETTINGS_MAX_HEADER_LIST_SIZE.
+/// The bytes counted for an entry, and for a field in SETTINGS_MAX_HEADER_LIST_SIZE, in addition to name and value.
 pub(crate) const OVERHEAD: usize = 32;
 
 /// The maximum number of bytes that a line adds to name and value.
 pub(crate) const SEPARATORS: usize = b": \r\n".len();
 
-/// The smallest ring, in bytes.
+/// The minimum size of a ring with entries, in bytes.
 const SMALLEST_RING: usize = 256;
 
 impl Entry {
@@ -135,7 +135,7 @@ impl Table {
         self.ring = ring;
     }
 
-    /// The memory in bytes, besides the table itself.
+    /// The heap memory in bytes.
     pub(super) fn memory(&self) -> usize {
         self.ring.capacity() + self.entries.capacity() * size_of::<Entry>()
     }

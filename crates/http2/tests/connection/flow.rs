@@ -119,7 +119,7 @@ struct Exchange {
     no: StreamNo,
     to_send: &'static [u8],
     has_sent: usize,
-    /// END_STREAM was sent, or the stream was reset.
+    /// Whether END_STREAM was sent, or the stream was reset.
     is_sent: bool,
     received: usize,
     is_received: bool,

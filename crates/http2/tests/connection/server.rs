@@ -243,7 +243,7 @@ fn too_large_requests_get_a_response() {
     assert_eq!((server.connection.streams(), server.connection.held()), (1, 0));
 }
 
-/// The memory of an idle connection, besides the decoder's table, is limited.
+/// The size of a connection is limited, apart from its heap memory.
 #[test]
 fn a_connection_is_small() {
     assert!(size_of::<Connection>() <= 640, "{}", size_of::<Connection>());

@@ -3,9 +3,9 @@
 use super::modular::{B, P, to_element};
 use super::words::{Words, ZERO, limbs};
 
-/// Windows of five bits per lane; 52 in all.
+/// The number of five-bit windows per lane; four lanes have 52.
 pub(super) const STEPS: usize = 13;
-/// The odd multiples 1, 3, .. 31.
+/// The number of entries per window: the odd multiples 1, 3, .. 31.
 pub(super) const ENTRIES: usize = 16;
 
 const WINDOWS: usize = 4 * STEPS;
@@ -49,7 +49,7 @@ pub(super) fn table() -> [[Entry; ENTRIES]; STEPS] {
     table
 }
 
-/// The odd multiples of each 32^window times the base point.
+/// For each window, the odd multiples 1, 3, .. 31 of 32^window times the base point.
 fn multiples() -> [Point; POINTS] {
     let mut points = [[ZERO; 3]; POINTS];
     let mut base = [P.scaled(&BASE[0]), P.scaled(&BASE[1]), P.one];

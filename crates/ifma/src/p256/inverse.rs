@@ -17,7 +17,8 @@ const STEPS: usize = 18;
 const PARTS: usize = 3;
 /// Division steps per iteration of the unrolled loop.
 const UNROLLED: usize = 6;
-/// 11 matrices are 594 steps; 590 reduce any g from 0 to f below 2^256 to zero.
+/// Transition matrices per inversion: 594 division steps. For any f below 2^256, 590 steps reduce any g from 0 to f to
+/// zero.
 const MATRICES: usize = 11;
 
 /// Limbs of 62 bits, least significant first; only the last may be negative.
@@ -82,7 +83,8 @@ impl Gcd {
         }
     }
 
-    /// d, or -d if f is -1: maps a d between -2 times the modulus and the modulus to the range from 0 to the modulus.
+    /// d, or -d if f is -1, reduced to the range from 0 to the modulus. d itself is between -2 times the modulus and
+    /// the modulus.
     #[inline(always)]
     fn inverse(&self, modulus: &Modulus) -> Words {
         // Hide the masks from the compiler, which would turn them into branches.

@@ -6,7 +6,8 @@
 //! digit or table entry that yields another point of the curve: such a signature does not verify, and may leak one bit
 //! of its nonce.
 //!
-//! Keys, nonces and their inverses are zeroed in memory. Copies in registers and spilled copies are not.
+//! Keys, nonces and their inverses are zeroed in memory. Copies that the compiler makes in registers and on the stack
+//! are not.
 
 // The build script also includes this file, and only it calls some functions.
 #[allow(dead_code)]

@@ -24,7 +24,7 @@ pub(super) const P: Modulus = Modulus::new([u64::MAX, 0xffff_ffff, 0, 0xffff_fff
 pub(super) const N: Modulus =
     Modulus::new([0xf3b9_cac2_fc63_2551, 0xbce6_faad_a717_9e84, u64::MAX, 0xffff_ffff_0000_0000]);
 
-/// The curve y^2 = x^3 - 3 x + b (SP 800-186, section 3.2.1.3).
+/// The coefficient b of P-256's curve, y^2 = x^3 - 3 x + b (SP 800-186, section 3.2.1.3).
 pub(super) const B: Words =
     [0x3bce_3c3e_27d2_604b, 0x651d_06b0_cc53_b0f6, 0xb3eb_bd55_7698_86bc, 0x5ac6_35d8_aa3a_93e7];
 

@@ -20,13 +20,13 @@ const STEPS: usize = 256;
 pub(super) fn ladder(token: Ifma, k: &[u8; 32], u: &[u8; 32]) -> Elements<Simd> {
     let u = limbs(u);
     let base = Elements::load(token, [&ONE, &ONE, &ONE, &u]);
-    // (X2, Z2, X3, Z3), without carries: n and n + 1 times the point, where n is the number of the bits read so far.
+    // (X2, Z2, X3, Z3), without carries: n and n + 1 times the point, where the bits read so far form n.
     let mut points = Elements::load(token, [&ONE, &ZERO, &u, &ONE]).0;
     // Whether the two points are exchanged.
     let mut previous = 0;
     for t in (0..STEPS).rev() {
         let bit = k[t / 8] >> (t % 8) & 1;
-        // Hide from the compiler that there are only two values, which it might turn into a branch.
+        // Hide from the compiler that `swap` has only two values, which it might turn into a branch.
         let swap = black_box(u64::from(bit ^ previous) << 1);
         previous = bit;
         let (n, q) = second(token, &first(token, &points, Simd::splat(token, swap)));

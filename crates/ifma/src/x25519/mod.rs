@@ -24,8 +24,8 @@ const ONE: [u64; 5] = [1, 0, 0, 0, 0];
 pub struct Secret(Zeroizing<[u8; 32]>);
 
 impl Secret {
-    /// Creates a secret key from 32 random bytes (RFC 7748, section 6.1); five bits are ignored. The caller must zero
-    /// its own copy.
+    /// Creates a secret key from 32 random bytes (RFC 7748, section 6.1), five bits of which it overwrites. The caller
+    /// must zero its own copy.
     pub fn new(random: &[u8; 32]) -> Self {
         let mut k = Zeroizing::new(*random);
         k[0] &= 248;
@@ -49,7 +49,8 @@ pub fn shared(token: Ifma, secret: &Secret, peer: &[u8; 32]) -> Option<[u8; 32]>
     nonzero(bytes(shared))
 }
 
-/// The secret's public key, and the secret shared with the peer as in [`shared`]: both with a single inversion.
+/// The secret's public key, and the secret shared with the peer: both with a single inversion. `None` as for
+/// [`shared`].
 #[inline(never)]
 pub fn exchange(token: Ifma, secret: &Secret, peer: &[u8; 32]) -> Option<([u8; 32], [u8; 32])> {
     let [_, public, shared, _] = &*Zeroizing::new(both(token, &secret.0, peer));

@@ -24,8 +24,8 @@ const LAST: ([u8; 32], [u8; 32]) = (
 );
 
 /// Runs a chain of 1000 exchanges, each with the previous results as secret and peer, and compares the last result with
-/// that of another implementation. For every tenth exchange, [`public`] and [`shared`] must return the same results.
-/// This takes about 15 ms on a Zen 5 core.
+/// AWS-LC's. For every tenth exchange, [`public`] and [`shared`] must return the same results. This takes about 15 ms
+/// on a Zen 5 core.
 ///
 /// # Errors
 ///

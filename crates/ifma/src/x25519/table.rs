@@ -78,7 +78,8 @@ const fn multiples() -> [Point; 8 * WINDOWS] {
             multiple += 1;
         }
         i += 8;
-        // The first point of the next window: 256 times that of this window, by doubling 8 times.
+        // The first point of the next window is 256 times that of this window: double the last point, 8 times the first
+        // one, five times.
         first = points[i - 1];
         let mut doubling = 0;
         while doubling < 5 {
@@ -158,7 +159,7 @@ const fn product(a: &[u64; 5], b: &[u64; 5]) -> [u64; 5] {
     carried(wide)
 }
 
-/// Limbs below 2^51, except the second, which is below 2^51 + 2^13.
+/// Carries between limbs. The results are below 2^51, except the second, which is below 2^51 + 2^13.
 const fn carried(mut wide: [u128; 5]) -> [u64; 5] {
     let mut i = 0;
     while i < 4 {

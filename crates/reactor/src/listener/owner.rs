@@ -19,7 +19,7 @@ impl fmt::Display for Owner {
     }
 }
 
-/// The process that listens on the address, or on all addresses with the same port.
+/// The process that listens on the address, or on all addresses with the same port; `None` if it is unknown.
 pub(super) fn of(address: SocketAddr) -> Option<Owner> {
     holder(&inodes(address, Match::OrAll))
 }

@@ -32,7 +32,8 @@ pub(super) fn reserve(path: &Path, mode: u32) -> io::Result<(Socket, SocketFile)
     Ok((socket, file))
 }
 
-/// Removes a stale socket file.
+/// Removes a stale socket file, if there is one. Fails if a process listens on the path, or another kind of file is
+/// there.
 fn clear(path: &Path, address: &SockAddr) -> io::Result<()> {
     let Ok(found) = fs::symlink_metadata(path) else { return Ok(()) };
     if !found.file_type().is_socket() {
@@ -90,7 +91,7 @@ impl SocketFile {
         }
     }
 
-    /// Leaves the file to another process.
+    /// Leaves the file to another process: dropping this value no longer removes it.
     pub(super) fn leave(&self) {
         self.is_left.store(true, Ordering::Relaxed);
     }

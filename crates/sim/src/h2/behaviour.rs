@@ -4,7 +4,7 @@ use crate::plan::Plan;
 use crate::world::World;
 use std::time::Duration;
 
-/// A client's behaviour.
+/// A client's behaviour. An action whose number is `None` never happens.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Behaviour {
     /// The maximum number of concurrent streams.
@@ -15,7 +15,7 @@ pub(crate) struct Behaviour {
     pub(super) has_narrow_connection: bool,
     /// Gives credit once half of a window is used up, as most clients do.
     pub(super) hoards: bool,
-    /// Gives credit for received bytes after up to this many milliseconds.
+    /// Gives credit for received bytes after up to this many milliseconds; `None`: at once.
     pub(super) lateness: Option<u64>,
     /// Pauses reading at random.
     pub(super) is_slow: bool,
@@ -37,7 +37,8 @@ pub(crate) struct Behaviour {
     pub(super) resets: u64,
     /// Streams for which it gives no credit, per thousand.
     pub(super) stalls: u64,
-    /// The network and the origins have no delays, so requests that the client does not stall must end at once.
+    /// Whether the network and the origins have no delays, so that requests that the client does not stall must end at
+    /// once.
     pub(super) is_prompt: bool,
     /// Whether the connection uses TLS.
     pub(super) is_over_tls: bool,
@@ -73,7 +74,7 @@ impl Behaviour {
             1..=2 => 2 + world.below(6) as usize,
             _ => 30,
         };
-        // A client that changes its settings also changes its windows.
+        // A client that changes its settings also changes its windows, so it must not hoard credit for half of one.
         let (fidgets, hoards) = (world.below(3) == 0, world.below(4) > 0);
         let ways = [Vanish::Reset, Vanish::Close, Vanish::End];
         let vanish = (world.below(200), ways[world.below(3) as usize]);
@@ -85,7 +86,7 @@ impl Behaviour {
             window: Self::window(world),
             has_narrow_connection: world.below(4) == 0,
             lateness: (plan.rough && world.below(3) == 0).then(|| 1 + world.below(2000)),
-            // A slow client could outlast a drain.
+            // A slow client could outlast a drain, and so lose a response without a fault.
             is_slow: plan.rough && world.below(5) == 0 && !(plan.drains_clients() && plan.is_faultless()),
             trickles: world.below(3) == 0,
             fidgets,
@@ -118,7 +119,8 @@ impl Behaviour {
             return None;
         }
         let short = (world.below(20) == 0).then(|| Duration::from_millis(world.below(2000)));
-        // Longer than an origin's response timeout, shorter than any timeout of the client.
+        // A pause longer than the gateway's timeout for an origin's response, and shorter than its timeouts for
+        // clients.
         let long = (is_waiting && world.below(300) == 0).then(|| Duration::from_secs(61 + world.below(9)));
         long.or(short).map(|pause| world.now + pause)
     }

@@ -88,9 +88,10 @@ impl H2Client {
     pub(crate) fn new(peer: Peer, asks: VecDeque<Ask>, behaviour: Behaviour, way: Way) -> Self {
         let usual = Config::default();
         let settings = Settings { max_concurrent_streams: None, ..usual.settings };
-        // `Wire` checks the windows, which may change during the connection, so the protocol state must not.
+        // `Wire` checks the windows, which may change during the connection, so the protocol state allows any amount.
         let roomy = Settings { initial_window_size: wire::ANY_STREAM, ..settings };
-        // An origin that sends single bytes makes the gateway send small frames.
+        // An origin that sends single bytes makes the gateway send small frames, so the client accepts any number of
+        // these.
         let budgets = Budgets { empty_data: u32::MAX, ..usual.budgets };
         let mut connection = Connection::new(Role::Client, Config { settings: roomy, budgets, ..usual });
         let (mut out, mut wire) = (Vec::new(), Wire::new());
@@ -194,7 +195,7 @@ impl H2Client {
         }
     }
 
-    /// Passes all frames to the network.
+    /// Queues all frames for sending; a leaving client then ends its stream.
     fn say(&mut self) {
         self.connection.settle(&mut self.out);
         self.said += self.out.len();

@@ -2,7 +2,8 @@
 
 use weir_http2::frame::{self, FrameHeader, HEADER_BYTES, Kind, flag};
 
-/// Pads the first frame, which must be DATA, if the result stays within the limit; returns the number of bytes added.
+/// Pads the first frame, which must be DATA, unless it is too close to the maximum frame size; returns the number of
+/// bytes added.
 pub(crate) fn pad(frames: &mut Vec<u8>, padding: u8) -> usize {
     let first = frames.first_chunk::<HEADER_BYTES>().map(FrameHeader::parse);
     let Some(header) = first.filter(|header| header.length < 16_000) else { return 0 };

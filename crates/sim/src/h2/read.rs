@@ -69,7 +69,7 @@ impl H2Client {
             }
             Event::GoAway { last, code } => self.gateway_goes_away(last, code, ledger),
             Event::Pong => (self.has_pong, self.is_idle) = (true, true),
-            // Each poll sends as much of the bodies as the windows allow.
+            // Nothing to do: each poll sends as much of the bodies as the windows allow.
             Event::Room { .. } | Event::Settings | Event::Pause => {}
         }
     }
@@ -139,7 +139,7 @@ impl H2Client {
         let (id, got_trailers, stall) = (stream.id, stream.got_trailers, stream.stall);
         let (body, begun) = (std::mem::take(&mut stream.got), stream.begun);
         if matches!(stream.upload, Upload::Waiting(_) | Upload::Opening) || world.below(2) == 0 {
-            // The response is complete, so the remaining request is useless.
+            // The response is complete, so the client sends no more of the request.
             stream.upload = Upload::Sent;
         }
         self.release_ended();

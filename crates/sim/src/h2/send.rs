@@ -33,7 +33,7 @@ impl H2Client {
             }
             let Some(mut ask) = self.asks.pop_front() else { return };
             if ask.switch.is_some() && !self.connection.peer().enable_connect_protocol {
-                // The gateway's SETTINGS have not arrived.
+                // The gateway's SETTINGS, which allow tunnels, have not arrived.
                 return self.asks.push_front(ask);
             }
             let Some(no) = self.connection.open(ask.method == Method::Head) else {
@@ -81,7 +81,7 @@ impl H2Client {
     fn begin(&mut self, no: StreamNo, ask: &Ask, malformed: Option<Malformed>, world: &mut World) -> Stream {
         let mut stream = Stream::new(no, ask);
         let behaviour = self.behaviour;
-        // Padding uses window that the protocol state does not count. So the whole body must fit into the initial
+        // Padding uses window that the protocol state does not count, so the whole body must fit into the initial
         // window.
         if behaviour.pads && stream.body.len() < 40_000 {
             stream.paddings = world.below(20) as u32;
@@ -113,7 +113,7 @@ impl H2Client {
         debug_assert!(head.is_ok(), "a stream that was just opened");
         match malformed {
             Some(Malformed::Length) => drop(stream.body.pop()),
-            // A client must not push.
+            // A violation: a client must not push.
             Some(Malformed::Frame) => {
                 frame::write(Kind::PushPromise, 0, no.get(), &[0, 0, 0, 2], &mut self.out);
             }
@@ -141,7 +141,7 @@ impl H2Client {
             self.connection.settle(&mut self.out);
             let mut frames = Vec::new();
             let Ok(taken) = self.connection.data(stream.no, &rest[..most], end, &mut frames) else {
-                // The gateway has reset the stream.
+                // The gateway has reset the stream, so no more of the body can be sent.
                 stream.upload = Upload::Sent;
                 continue;
             };
@@ -192,8 +192,8 @@ impl H2Client {
         if !self.behaviour.fidgets || self.phase != Phase::Asking || world.now < self.fidgets_again {
             return;
         }
-        // The gateway tolerates any total number of frames without effect, but not many at once. Between many PING
-        // frames the gateway serves other connections.
+        // The gateway tolerates any total number of frames without effect, but not many at once. Many PING frames at
+        // once make it pause to serve other connections.
         self.fidgets_again = world.now + Duration::from_millis(100 + world.below(2000));
         self.connection.settle(&mut self.out);
         match world.below(4) {

@@ -31,7 +31,7 @@ pub(super) struct Stream {
     pub(super) owed: u32,
     /// Frames of the body to pad.
     pub(super) paddings: u32,
-    /// The client resets the stream after this many polls.
+    /// The client resets the stream after this many polls; `None`: never.
     pub(super) resets_after: Option<u64>,
 }
 
@@ -78,7 +78,8 @@ impl Stream {
         }
     }
 
-    /// The instant when the client sends the body, with or without 100 (Continue).
+    /// The instant when the client sends the body, even without 100 (Continue); `None` if the body waits for no
+    /// instant.
     pub(super) fn wakes(&self) -> Option<Duration> {
         match self.upload {
             Upload::Waiting(until) => Some(until),

@@ -18,9 +18,9 @@ pub(crate) struct Wire {
     /// The stream window size that the gateway has acknowledged, and the sizes that it has not acknowledged yet.
     size: u64,
     sizes: VecDeque<u64>,
-    /// The SETTINGS frames that the gateway has acknowledged.
+    /// The number of SETTINGS frames that the gateway has acknowledged.
     acknowledged: usize,
-    /// The last stream in the latest GOAWAY.
+    /// The last stream in the latest GOAWAY; `None` before the first one.
     last: Option<u32>,
 }
 
@@ -54,7 +54,7 @@ impl Wire {
         Self { size: INITIAL_WINDOW.into(), ..Self::default() }
     }
 
-    /// Observes a gateway that is the client of the connection.
+    /// An observer of a connection whose client is the gateway.
     pub(crate) fn of_client() -> Self {
         Self { preface: PREFACE.len(), ..Self::new() }
     }

@@ -5,12 +5,12 @@ use crate::world::World;
 use std::time::Duration;
 use weir_http2::ErrorCode;
 
-/// An origin's behaviour on one connection.
+/// An origin's behaviour on one connection. An action whose number is `None` never happens.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Behaviour {
     /// The instant before which the origin sends no frame, not even its SETTINGS.
     pub(super) speaks_at: Duration,
-    /// The limit of concurrent streams in its first SETTINGS.
+    /// The limit of concurrent streams in its first SETTINGS; `None`: no limit.
     pub(super) most_streams: Option<u32>,
     /// Lowers the limit of concurrent streams after this many requests.
     pub(super) shrinks_after: Option<u64>,
@@ -22,7 +22,7 @@ pub(crate) struct Behaviour {
     pub(super) has_narrow_connection: bool,
     /// Gives credit once half of a window is used up.
     pub(super) hoards: bool,
-    /// Gives credit for received bytes after up to this many milliseconds.
+    /// Gives credit for received bytes after up to this many milliseconds; `None`: at once.
     pub(super) lateness: Option<u64>,
     /// Sends bodies in small pieces.
     pub(super) trickles: bool,
@@ -41,7 +41,7 @@ pub(crate) struct Behaviour {
     pub(super) tunnels: Tunnels,
 }
 
-/// Whether an origin's SETTINGS allow tunnels (extended CONNECT).
+/// Whether, and from when, an origin's SETTINGS allow tunnels (extended CONNECT).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tunnels {
     /// The first SETTINGS allow tunnels.
@@ -139,7 +139,7 @@ impl Behaviour {
             1 if is_faulty => Tunnels::TakenAfter(world.below(6)),
             _ => Tunnels::Taken,
         };
-        // An origin that changes its settings also changes its windows.
+        // An origin that changes its settings also changes its windows, so it must not hoard credit for half of one.
         let (fidgets, hoards) = (world.below(3) == 0, world.below(4) > 0);
         Self {
             speaks_at,

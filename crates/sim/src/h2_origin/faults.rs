@@ -78,7 +78,8 @@ impl H2Origin {
         Failed::Gone
     }
 
-    /// Sends a GOAWAY with a last stream below this one, unless a later one was processed. Returns whether it was sent.
+    /// Sends a GOAWAY with a last stream below this one. Returns false, without sending, if a later stream was
+    /// processed or a GOAWAY does not fit the connection's state.
     fn cut(&mut self, stream: &Stream, world: &mut World, ledger: &mut Ledger) -> bool {
         let last = self.processed;
         // The last stream never grows, and the protocol state sends the second GOAWAY of a drain on its own.

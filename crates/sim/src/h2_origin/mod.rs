@@ -41,9 +41,10 @@ pub(crate) struct H2Origin {
     credited: u64,
     /// The size of streams' windows in the latest SETTINGS.
     window: u32,
-    /// The limit of concurrent streams in each SETTINGS frame sent.
+    /// The limit of concurrent streams in each SETTINGS frame sent; `None`: no limit.
     limits: Vec<Option<u32>>,
-    /// The number of SETTINGS frames up to and including the first one that allows tunnels.
+    /// The number of SETTINGS frames up to and including the first one that allows tunnels; `None` before that one is
+    /// sent.
     takes_tunnels_from: Option<usize>,
     /// Frames to send.
     out: Vec<u8>,
@@ -93,11 +94,12 @@ impl H2Origin {
 
     fn with(peer: Peer, site: Site, behaviour: Behaviour) -> Self {
         let usual = Config::default();
-        // A server must not announce that it may push.
+        // A server must not announce that it may push; `write` omits `true`, the initial value.
         let settings = Settings { enable_push: true, max_concurrent_streams: None, ..usual.settings };
-        // `Wire` checks the windows, which may change during the connection; `count` checks the number of streams.
+        // `Wire` checks the windows, which may change during the connection, and `count` checks the number of streams,
+        // so the protocol state limits neither.
         let roomy = Settings { initial_window_size: ANY_STREAM, enable_connect_protocol: true, ..settings };
-        // Clients that send single bytes make the gateway send small frames.
+        // Clients that send single bytes make the gateway send small frames, so the origin accepts any number of these.
         let budgets = Budgets { empty_data: u32::MAX, ..usual.budgets };
         let mut connection = Connection::new(Role::Server, Config { settings: roomy, budgets, ..usual });
         let (mut out, mut wire) = (Vec::new(), Wire::of_client());
@@ -239,7 +241,7 @@ impl H2Origin {
         }
     }
 
-    /// Passes all frames to the network.
+    /// Queues all frames for sending, once the origin may speak; an ending origin then ends its stream.
     fn say(&mut self, world: &mut World) {
         self.settle();
         if world.now < self.behaviour.speaks_at || world.now < self.wake {

@@ -48,7 +48,8 @@ impl H2Origin {
         }
     }
 
-    /// Plans credit for all DATA on the connection, including that of reset streams.
+    /// Schedules connection credit for all uncredited DATA, that of reset streams included. An origin that hoards first
+    /// waits for half a window.
     fn owe_connection(&mut self, world: &mut World) {
         let owed = self.wire.received() - self.credited;
         if owed == 0 || (self.behaviour.hoards && owed < u64::from(INITIAL_WINDOW) / 2) {
@@ -107,7 +108,7 @@ impl H2Origin {
                     ledger.violation(Invariant::Messages, what);
                 }
             }
-            // Each poll sends as much of the bodies as the windows allow.
+            // Nothing to do: each poll sends as much of the bodies as the windows allow.
             Event::Room { .. } | Event::Settings | Event::Pong | Event::Pause => {}
         }
     }

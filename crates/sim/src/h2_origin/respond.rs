@@ -148,5 +148,6 @@ impl H2Origin {
     }
 }
 
-/// Padding uses window that the protocol state does not count. So a padded body must fit into the initial window.
+/// The maximum length of a body to pad. Padding uses window that the protocol state does not count, so the whole body
+/// must fit into the initial window.
 const MOST_PADDED: usize = 40_000;

@@ -16,7 +16,7 @@ pub(super) struct Stream {
     pub(super) no: StreamNo,
     /// The ID of the request.
     pub(super) id: usize,
-    /// The number of this arrival, from 0.
+    /// The number of earlier arrivals of this request: 0 for the first attempt.
     pub(super) attempt: usize,
     pub(super) method: Method,
     /// The length of the request's body, and the received bytes.
@@ -87,7 +87,7 @@ impl Stream {
         matches!(self.phase, Phase::Due(at) if at <= now) && (self.is_whole || self.is_early)
     }
 
-    /// The instant at which the response's head is due.
+    /// The instant at which the response's head is due; `None` once the origin has sent it or has failed instead.
     pub(super) fn wakes(&self) -> Option<Duration> {
         match self.phase {
             Phase::Due(at) => Some(at),

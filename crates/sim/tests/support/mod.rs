@@ -1,11 +1,11 @@
-//! Runs of the simulator for tests: which seeds, how many steps, and the report of a failure.
+//! Runs of the simulator for tests: their seeds, their number of steps, and the report of a failure.
 
 use weir_sim::{Plan, Report, run, shrink};
 
 /// The total number of steps of all tests that take a share of it, unless `WEIR_SIM_STEPS` sets another number.
 const STEPS: u64 = 800_000;
 
-/// The seeds to run, from 0 to `count`; only `WEIR_SIM_SEED` if that is set.
+/// The seeds to run: the first `count` from 0, or only `WEIR_SIM_SEED` if that is set.
 pub(crate) fn seeds(count: u64) -> std::ops::Range<u64> {
     match std::env::var("WEIR_SIM_SEED").ok().and_then(|seed| seed.parse().ok()) {
         Some(seed) => seed..seed + 1,

@@ -13,7 +13,8 @@ use rustls_pki_types::SubjectPublicKeyInfoDer;
 use weir_ifma::{Ifma, p256};
 use zeroize::Zeroizing;
 
-/// A nonce yields no valid signature with a probability of about 2^-32, so repeated failures indicate a fault.
+/// The maximum number of nonces to try. A nonce yields no valid signature with a probability of about 2^-32, so
+/// repeated failures indicate a fault.
 const ATTEMPTS: usize = 4;
 
 /// Loads the key in `der` (PKCS#8 or SEC1) to sign with weir-ifma; `None` if it is not on P-256. `aws_lc` is the same

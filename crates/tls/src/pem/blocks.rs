@@ -160,7 +160,7 @@ pub(super) fn contains(content: &[u8], part: &[u8]) -> bool {
 }
 
 const DASHES: &[u8] = b"-----";
-/// The longest label in use has 22 bytes.
+/// The maximum length of a label, in bytes; the longest in use has 22.
 const LONGEST_LABEL: usize = 40;
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::FileError;
 
-/// A regular file that this process alone replaces.
+/// A regular file with a lock, so that no other rotation replaces it.
 #[derive(Debug)]
 pub(super) struct Locked<'a> {
     path: &'a Path,
