@@ -78,10 +78,14 @@ impl Server {
         }
     }
 
-    /// Records a change of the server's health. A server that is down gets no requests.
-    pub(crate) fn note_health(&mut self, up: bool) {
-        self.is_down = !up;
+    /// Records a change of the server's health. A server that is down gets no requests; one that is up again returns
+    /// slowly.
+    pub(crate) fn note_health(&mut self, up: bool, now: Instant) {
+        let was_down = std::mem::replace(&mut self.is_down, !up);
         self.settle();
+        if was_down && up {
+            self.ejection.begin_return(now);
+        }
     }
 
     /// Applies an override. If the override reopens the server, its share grows slowly, as after an ejection.
@@ -248,16 +252,22 @@ mod tests {
         assert!(
             !server.is_available(start) && server.is_available_to_bound(start) && !server.has_place_in_pool()
         );
-        server.note_health(false);
+        server.note_health(false, start);
         assert!(!server.is_available_to_bound(start));
         assert_eq!(server.state(start), State::Drained);
         server.apply_override(Override::default(), start);
         assert!(!server.is_open() && server.state(start) == State::Down);
-        server.note_health(true);
+        server.note_health(true, start);
         assert!(server.is_available(start) && server.has_place_in_pool());
         let shares = [0, 50, 100].map(|after| server.share(start + seconds(after), seconds(100)));
         assert_eq!(shares, [20, 110, 200]);
         server.apply_override(Override { weight: Some(7), ..Override::default() }, start);
         assert_eq!(server.share(start, seconds(100)), 700, "another weight holds at once");
+        // Passed checks of a server that is up change nothing.
+        server.note_health(true, start);
+        assert_eq!(server.share(start, seconds(100)), 700);
+        server.note_health(false, start);
+        server.note_health(true, start);
+        assert_eq!(server.share(start, seconds(100)), 70, "it was down");
     }
 }

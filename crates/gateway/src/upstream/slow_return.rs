@@ -1,4 +1,4 @@
-//! The slow return of a server after an ejection, a drain or a weight of 0 (*slow start* in nginx, HAProxy and Envoy).
+//! The slow return of a server after an ejection, failed checks, a drain or a weight of 0 (*slow start* in nginx, HAProxy and Envoy).
 
 use std::time::Duration;
 

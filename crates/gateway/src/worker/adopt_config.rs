@@ -280,7 +280,7 @@ mod tests {
             let mut worker = worker(&before);
             let ids = worker.services.get(worker.core.plan.services[0]).unwrap().servers.clone();
             for id in &ids {
-                worker.servers.get_mut(*id).unwrap().note_health(false);
+                worker.servers.get_mut(*id).unwrap().note_health(false, worker.core.net.now());
             }
             let now = of(servers, more);
             worker.adopt(&Adoption::new(Arc::clone(&now), Arc::default(), Some(&before)), Vec::new());

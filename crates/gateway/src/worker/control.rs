@@ -95,7 +95,7 @@ impl<N: Net> Worker<N> {
 
     /// Applies a server's health. Closes the idle connections to a server that is down.
     fn note_health(&mut self, health: &Health) {
-        let plan = &self.core.plan;
+        let (plan, now) = (&self.core.plan, self.core.net.now());
         let place = plan.snapshot.service_named(&health.service);
         let Some(service) = place.and_then(|at| self.services.get(*plan.services.get(at)?)) else { return };
         for id in service.servers.clone() {
@@ -103,7 +103,7 @@ impl<N: Net> Worker<N> {
             else {
                 continue;
             };
-            server.note_health(health.up);
+            server.note_health(health.up, now);
             if !health.up {
                 self.close_idle(id);
             }

@@ -191,21 +191,22 @@ impl<N: Net> Core<N> {
         exchange.plan.count_on_route(exchange.route, measured);
     }
 
-    /// Counts the gateway's own response to a request without an exchange, also by its route and that route's service.
+    /// Counts the gateway's own response to a request without an exchange, also by its route in `plan` and that route's
+    /// service.
     pub(crate) fn count_own_response(
         &mut self,
         status: u16,
-        route: Option<&Route>,
+        route: Option<(&Route, &Plan)>,
         services: &Store<OfService, Service>,
     ) {
         let measured = self.counters.response(status, Duration::ZERO);
-        let Some(route) = route else { return };
+        let Some((route, plan)) = route else { return };
         if let Action::Pass { service } = route.action
-            && let Some(service) = self.plan.services.get(service)
+            && let Some(service) = plan.services.get(service)
         {
             self.service_latencies.record(*service, measured, services);
         }
-        self.plan.route_latencies.record(route.name, measured);
+        plan.route_latencies.record(route.name, measured);
     }
 
     pub(crate) fn note_end(&mut self, reason: &Reason, context: Context<'_>) {

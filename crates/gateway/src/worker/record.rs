@@ -10,6 +10,7 @@ use crate::observe::access::{Entry, Line};
 use crate::reason::Reason;
 use crate::upstream::{Server, Service, Upstream};
 use std::borrow::Cow;
+use std::rc::Rc;
 use weir_http1::Version;
 use weir_reactor::Net;
 
@@ -129,7 +130,10 @@ impl<N: Net> Worker<N> {
             self.core.counters.grpc.0[grpc.index()] += 1;
         }
         let now = self.core.net.now();
-        self.core.count_own_response(status, route, &self.services);
+        // After a reload, the connections of a removed listener keep their routes.
+        let current = &self.core.plan;
+        let plan = Rc::clone(self.clients.get(id).map_or(current, |client| client.frontend.plan(current)));
+        self.core.count_own_response(status, route.map(|route| (route, &*plan)), &self.services);
         let (Some(access), Some(client)) = (&mut self.core.access, self.clients.present(id)) else { return };
         let request = &self.core.request;
         let (entry, protocol) = match head {

@@ -37,7 +37,8 @@ pub struct Eject {
     #[serde(deserialize_with = "duration", rename = "for")]
     #[schemars(schema_with = "value_schemas::time")]
     pub period: Duration,
-    /// Time over which a returning server's share of the requests grows from a tenth to the whole.
+    /// Time over which a returning server's share of the requests grows from a tenth to the whole: after an ejection,
+    /// failed health checks, a drain or a weight of 0.
     #[serde(deserialize_with = "duration")]
     #[schemars(schema_with = "value_schemas::time")]
     pub slow_return: Duration,
