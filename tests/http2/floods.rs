@@ -217,7 +217,7 @@ fn frames_that_need_a_response_or_have_no_effect() {
     let upstream = holding(&switch);
     let weir = gateway(&upstream, "", "");
     let no_effect = "too many frames without effect";
-    let empty = "too many empty DATA frames";
+    let empty = "too many DATA frames of at most one byte";
     type Frame = fn(&mut Client) -> &mut Client;
     let floods: [(&str, u32, Frame); 9] = [
         ("too many SETTINGS frames", 1000, |client| client.frame(Kind::Settings, 0, 0, b"")),

@@ -84,7 +84,7 @@ ATTACKS = {
     "SETTINGS": Attack("http2_abuse", "too many SETTINGS frames", on_a_request(frame(SETTINGS), 1000)),
     "PING": Attack("http2_abuse", "too many PING frames", on_a_request(frame(PING, payload=bytes(8)), 20_000)),
     "PRIORITY": Attack("http2_abuse", NO_EFFECT, on_a_request(frame(PRIORITY, 0, 1, bytes([0, 0, 0, 3, 16])), 3000)),
-    "empty DATA": Attack("http2_abuse", "too many empty DATA frames", on_a_request(frame(DATA, 0, 1), 3000)),
+    "empty DATA": Attack("http2_abuse", "too many DATA frames of at most one byte", on_a_request(frame(DATA, 0, 1), 3000)),
     "WINDOW_UPDATE": Attack("http2_abuse", "too many WINDOW_UPDATE frames", on_a_request(update(0, 1), 20_000)),
     "windows of 0": Attack("client_stalled", "", b"".join(get(s, BODY) for s in STREAMS), window=0),
     "windows of a byte": trickle(SLOWLY),

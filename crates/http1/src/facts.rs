@@ -1,5 +1,5 @@
-//! Facts from the fields of a head: the declared framing, connection persistence and authentication, and the idle
-//! timeout.
+//! Facts from the fields of a head: the declared framing, connection persistence and authentication, the idle timeout,
+//! and the fields that `Connection` names.
 
 use crate::{Framing, HeadError, Version};
 use weir_http::scan::{decimal, elements, is_token_byte};

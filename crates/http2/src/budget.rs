@@ -12,7 +12,7 @@ pub enum Abuse {
     #[error("too many streams reset because of the peer's frames")]
     ProvokedReset,
     /// DATA frames of at most one byte that do not end the body (CVE-2019-9518).
-    #[error("too many empty DATA frames")]
+    #[error("too many DATA frames of at most one byte")]
     EmptyData,
     /// SETTINGS frames, each of which is acknowledged (CVE-2019-9515).
     #[error("too many SETTINGS frames")]

@@ -2,7 +2,7 @@
 
 use crate::settings::MAX_WINDOW;
 
-/// A window beyond 2^31-1 bytes, or a peer that sent beyond its window.
+/// A window beyond 2^31-1 bytes, or a peer that sent beyond its window. The callers in `connection` choose the error.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Violation;
 

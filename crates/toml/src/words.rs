@@ -1,4 +1,4 @@
-//! Messages of the TOML and JSON parsers, without the names of Rust types.
+//! Messages of the TOML and JSON parsers, without the names of Rust types, and with the nearest name for an unknown one.
 
 /// The message of a TOML error, without the names of Rust types.
 pub fn message_of(error: &toml::de::Error) -> String {

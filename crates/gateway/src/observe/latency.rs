@@ -37,7 +37,7 @@ pub(crate) struct Latency([OfClass; CLASSES.len()]);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct OfClass {
     /// Counts up to every second bound of [`BOUNDS`]; the last bucket counts longer times.
-    buckets: [u64; BOUNDS.len() / 2 + 1],
+    buckets: [u64; BOUNDS.len().div_ceil(2) + 1],
     sum_us: u64,
 }
 

@@ -137,7 +137,7 @@ impl<N: Net> Worker<N> {
         of_listener.max(self.core.drain.of_client())
     }
 
-    /// Begins or continues the drain of a client's connection.
+    /// Begins or continues the drain of a client's connection, with the timeouts of [`ClientDrain`].
     pub(super) fn drain_client(&mut self, id: ClientId, drain: ClientDrain) {
         let Some(client) = self.clients.get_mut(id) else { return };
         client.drain = client.drain.max(drain);

@@ -2,7 +2,7 @@
 
 use super::clock::Clock;
 use super::entry::{Line, Millis};
-use super::fields::{FIELDS, Value};
+use super::field_values::{FIELDS, Value};
 use crate::text;
 use std::io::Write as _;
 use weir_http::is_hidden;

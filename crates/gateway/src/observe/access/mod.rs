@@ -5,7 +5,7 @@
 
 pub(super) mod clock;
 mod entry;
-mod fields;
+mod field_values;
 mod json;
 mod template;
 mod writer;

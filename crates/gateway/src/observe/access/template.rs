@@ -2,7 +2,7 @@
 
 use super::clock::Clock;
 use super::entry::Line;
-use super::fields::{FIELDS, Value};
+use super::field_values::{FIELDS, Value};
 use crate::text;
 use crate::variables::Piece;
 use std::io::Write as _;
