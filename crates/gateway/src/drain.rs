@@ -54,7 +54,7 @@ impl Drain {
         }
     }
 
-    /// The state in which this drain puts each client's connection.
+    /// The drain state of each client's connection while the worker is in this state.
     pub(crate) fn of_client(self) -> ClientDrain {
         match self {
             Self::No => ClientDrain::No,

@@ -25,9 +25,9 @@ pub struct WorkerHarness<N: Net> {
     worker: Worker<N>,
     events: Events,
     lines: Receiver<Entry>,
-    /// Lookups in the worker's stores during turns.
+    /// The number of lookups in the worker's stores during turns; 0 in release builds.
     look_ups: u64,
-    /// Buffers of whole access log lines; `None`: no access log.
+    /// The receiver of buffers with whole access log lines; `None`: no access log.
     access: Option<Receiver<Vec<u8>>>,
     /// Messages from the other workers; `None` if it is the only worker.
     mailbox: Option<Mailbox<Control<N>>>,
@@ -54,7 +54,7 @@ pub struct LeakCheck {
     pub mirrors: usize,
     /// Requests waiting for a connection to a server.
     pub waiting: usize,
-    /// Requests in flight and tunnels, as the servers count them.
+    /// The sum of the servers' counts of requests in flight and tunnels.
     pub in_flight: usize,
     /// Connections that count against server limits, over all workers.
     pub slots: usize,
@@ -253,7 +253,7 @@ impl<N: Net> WorkerHarness<N> {
         self.worker.is_drained()
     }
 
-    /// The log's lines since the last call.
+    /// The lines for stderr since the last call.
     pub fn lines(&mut self) -> Vec<String> {
         let lines = self.lines.try_iter().filter_map(|entry| match entry {
             Entry::Line(_, line) | Entry::Ended(_, line) => Some(line),

@@ -191,7 +191,8 @@ fn wrong_queries_are_found() {
     assert_eq!(faults("1 + rate(weir_request_seconds_sum{job=\"a\"}[5m] offset 1d)"), [""; 0]);
 }
 
-/// The table in docs/OPERATING.md lists all alerts in the order of the file. A row may describe several.
+/// The table in docs/OPERATING.md lists all alerts in the order of deploy/prometheus/alerts.yaml. A row may describe
+/// several alerts.
 #[test]
 fn alerts_are_documented() {
     let (_, section) = OPERATING.split_once("\n## Alerts\n").unwrap();

@@ -11,7 +11,7 @@ pub struct Decoded {
     pub data: Range<usize>,
 }
 
-/// The number of bytes in `input`, up to `missing`.
+/// The length of `input`, or `missing` if that is less.
 pub(crate) fn within(missing: u64, input: &[u8]) -> usize {
     usize::try_from(missing).map_or(input.len(), |missing| missing.min(input.len()))
 }

@@ -33,7 +33,7 @@ pub struct RequestHead {
     /// value replaces the received one (RFC 9112, section 3.2.2). `None` only in HTTP/1.0, and with
     /// [`Rule::EmptyHost`](crate::Rule) relaxed.
     pub host: Option<Span>,
-    /// The fields in their order.
+    /// The fields, in the order of the head.
     pub fields: Vec<Field>,
     /// The end of the body; never [`Framing::UntilClose`].
     pub framing: Framing,

@@ -19,7 +19,7 @@ pub struct ResponseHead {
     pub status: u16,
     /// The reason phrase, often empty.
     pub reason: Span,
-    /// The fields in their order.
+    /// The fields, in the order of the head.
     pub fields: Vec<Field>,
     /// Whether the fields let the connection persist after this response (RFC 9112, section 9.3). With
     /// [`Framing::UntilClose`] the connection never persists, regardless of this value.

@@ -13,7 +13,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// The length of a version.
+    /// The length of a version such as `HTTP/1.1`, in bytes.
     pub(crate) const LEN: usize = 8;
 
     /// Parses the version at `at`; `None` if the bytes end within it.

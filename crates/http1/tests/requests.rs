@@ -1,4 +1,4 @@
-//! Which request heads the parser accepts, and the error for each of the others.
+//! Request heads: those that the parser accepts, and the error for each rejected one.
 
 use weir_http::{Method, Span};
 use weir_http1::{Framing, HeadError, Limits, Parse, RequestError, RequestHead, TargetForm, Version};

@@ -1,4 +1,4 @@
-//! Which response heads the parser accepts, and the error for each of the others.
+//! Response heads: those that the parser accepts, and the error for each rejected one.
 
 use weir_http::Method;
 use weir_http1::{Framing, HeadError, Limits, Parse, ResponseError, ResponseHead, Version};

@@ -6,7 +6,7 @@ use crate::settings::MAX_WINDOW;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Violation;
 
-/// The bytes that we may send.
+/// The number of bytes that we may send.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SendWindow(i64);
 

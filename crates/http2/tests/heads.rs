@@ -1,4 +1,4 @@
-//! Which fields make a valid head or trailer section, and how the builder reports the others.
+//! Fields that form a valid head or trailer section, and the error for each invalid combination.
 
 use crate::hpack::REQUEST;
 use weir_http::{FieldName, Method, Span};

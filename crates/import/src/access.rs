@@ -25,7 +25,7 @@ pub(crate) struct Admitted {
     /// `None`: all.
     allow: Option<Vec<String>>,
     deny: Vec<String>,
-    /// Whether the lists, which cannot express the rules, admit fewer clients than the rules do.
+    /// Whether the lists admit fewer clients than the rules do, since lists cannot express these rules.
     pub is_narrowed: bool,
 }
 

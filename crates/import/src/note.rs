@@ -17,7 +17,7 @@ pub struct Loss {
     pub message: String,
 }
 
-/// What a translation reports besides the configuration.
+/// The reports of a translation, besides the configuration.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     losses: Vec<Loss>,

@@ -2,7 +2,8 @@
 
 use crate::model::{Action, Conditions, Document, Handler, Route, Table, Value};
 
-/// Replaces routes that redirect all requests of cleartext listeners with a setting of those listeners.
+/// If the only route of a cleartext listener redirects all requests to `https`, replaces it with the listener's
+/// `redirect` setting. Does nothing without a listener with TLS.
 pub(crate) fn listeners(document: &mut Document) {
     let with_tls: Vec<_> =
         document.listeners.iter().filter(|listener| listener.is_http() && listener.tls.is_some()).collect();
@@ -29,7 +30,8 @@ pub(crate) fn listeners(document: &mut Document) {
         for route in &mut document.routes {
             route.when.listener.retain(|name| *name != listener.name);
         }
-        // A route without a listener handles only what remains after the listeners' settings.
+        // Drop redirects that no longer name a listener: otherwise they would apply to all listeners, including those
+        // with TLS.
         document.routes.retain(|route| !(route.when.listener.is_empty() && status_of(route).is_some()));
     }
 }

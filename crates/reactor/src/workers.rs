@@ -1,4 +1,4 @@
-//! A named, pinned thread per worker.
+//! Runs workers on named threads, optionally pinned to cores.
 
 use crate::cores;
 use std::io;

@@ -1,4 +1,4 @@
-//! Checks of the whole run, during the run and at its end.
+//! Checks of the invariants that concern a run as a whole, made during the run and at its end.
 
 use crate::Invariant;
 use crate::clients::AnyClient;
@@ -276,8 +276,8 @@ impl Run<'_> {
         wrong
     }
 
-    /// Checks that no request on a connection of a renamed listener used a configuration with the new name. Returns the
-    /// violations.
+    /// Checks that no request on a connection accepted before its listener was renamed used the renaming configuration
+    /// or a later one. Returns the violations.
     fn wrong_configurations(&self) -> Vec<(Invariant, String)> {
         let world = self.world.borrow();
         let mut wrong = Vec::new();

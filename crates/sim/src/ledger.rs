@@ -1,4 +1,4 @@
-//! What happened to each request, recorded for all checks.
+//! The history of each request, recorded for all checks.
 
 use crate::Invariant;
 use crate::message::{Ask, Failure, name};

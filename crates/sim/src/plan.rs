@@ -1,4 +1,4 @@
-//! The parameters of a run, and the reduction of failing runs.
+//! The parameters of a run, and shrinking a failing run to a smaller one.
 
 use crate::run::{Report, run};
 use weir_gateway::document::{HalfClose, ProxyProtocol, Retry};

@@ -97,7 +97,8 @@ impl Steady {
     }
 }
 
-/// A run in progress.
+/// The state of one simulation: the gateway, its clients and origins on a simulated network, and the ledger for the
+/// checks.
 pub(crate) struct Run<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) world: Rc<RefCell<World>>,

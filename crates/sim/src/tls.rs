@@ -49,7 +49,7 @@ fn server_with(alpn: &[&[u8]]) -> weir_tls::Server {
     weir_tls::Server::new(&settings).expect("valid settings")
 }
 
-/// Server settings with `count` certificates, all but one of them for other names.
+/// A TLS server with `count` certificates, of which only the last is for [`NAME`].
 pub(crate) fn server_of_many(count: usize) -> weir_tls::Server {
     let authority = Authority::new().expect("an authority");
     let others = (1..count).map(|index| format!("h{index}.example"));

@@ -369,7 +369,7 @@ impl World {
         self.links[link].is_calm = true;
     }
 
-    /// Sends the bytes that fit the buffer, in order; returns their number.
+    /// Sends as many bytes as fit in the buffer, or on a rough network a random part of them; returns their number.
     pub(crate) fn send(&mut self, link: usize, upward: bool, bytes: &[u8]) -> usize {
         let room = self.pipe(link, upward).room();
         let calm = upward && self.links[link].is_calm;

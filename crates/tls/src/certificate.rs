@@ -67,10 +67,10 @@ impl Certificate {
         })))
     }
 
-    /// Prepares the key for all clones to sign with `curves`, in addition to AWS-LC. Reads `identity`, the source of
-    /// the certificate, again. Does nothing if the key is already prepared, or if AWS-LC makes its signatures anyway.
-    /// Fails as [`Certificate::load`] does, or if this process cannot use the curves, or if another certificate has
-    /// replaced this one in the files.
+    /// Prepares the key so that this certificate and all its clones can sign with `curves` as well as with AWS-LC.
+    /// Loads the chain and the key again from `identity`, the certificate's source. Does nothing if the key is already
+    /// prepared, or if `curves` leaves this key's signatures to AWS-LC. Fails as [`Certificate::load`] does, if this
+    /// process cannot use the curves, or if `identity` now contains another certificate.
     pub fn prepare(&self, identity: &Identity, curves: Curves) -> Result<(), SettingsError> {
         if self.is_prepared(curves) {
             return Ok(());

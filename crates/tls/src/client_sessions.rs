@@ -37,7 +37,7 @@ pub(crate) enum Lending {
     InTurn,
 }
 
-/// The store as rustls uses it.
+/// A core's store as rustls uses it, with the choice of the session to offer.
 #[derive(Debug)]
 pub(crate) struct Lender {
     pub(crate) sessions: Arc<CoreSessions>,

@@ -31,8 +31,8 @@ pub(crate) struct SessionStore {
     time: Arc<dyn TimeProvider>,
 }
 
-/// `order` contains the ID of every session in `sessions`, oldest first. It may also contain IDs of sessions that were
-/// taken, up to the maximum per shard.
+/// `order` lists the ID of every session in `sessions`, oldest first. It may also list IDs whose sessions `take` has
+/// removed. Its length never exceeds `SessionStore::most`.
 #[derive(Default)]
 struct Shard {
     sessions: HashMap<Arc<[u8]>, Stored>,

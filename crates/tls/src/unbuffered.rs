@@ -100,9 +100,9 @@ pub(crate) fn receive(conn: &mut impl Records, tls: &mut [u8], sink: &mut Sink<'
 }
 
 enum Next {
-    /// Another state may follow, such as a close_notify just read.
+    /// Continue: another state may follow, such as a close_notify just read.
     Turn,
-    /// Usually the last state on an established connection: stop if no input and no output remains.
+    /// Stop if no input and no output remains: this is usually the last state on an established connection.
     TurnUnlessDrained,
     Stop,
 }

@@ -165,8 +165,8 @@ fn a_partial_record_is_kept_and_freed() {
     }
 }
 
-/// A server that buffers a ClientHello in one-byte records stores six bytes for each of its bytes. So it limits the
-/// number of records, too.
+/// A ClientHello in one-byte records takes six bytes of memory per byte of the message, so the server limits the number
+/// of records, too.
 #[test]
 fn an_endless_hello_is_rejected_and_its_bytes_freed() {
     // A ClientHello that declares 65 000 bytes, in records and pieces of any size.

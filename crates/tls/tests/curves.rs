@@ -126,7 +126,8 @@ fn a_certificate_is_not_prepared_with_the_key_of_another() {
     assert!(error.to_string().contains("/no/such"), "{error}");
 }
 
-/// A certificate set at run time: another listener may present it with other curves, so the server prepares the key.
+/// A listener with other curves may present a certificate set at run time, so the server prepares the certificate's
+/// key.
 #[test]
 fn a_portable_certificate_is_prepared_by_its_server() {
     if is_missing() {

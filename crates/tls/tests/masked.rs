@@ -1,5 +1,5 @@
-//! Tests of this program on a processor without AVX-512: valgrind hides it, and ends a program that executes one of its
-//! instructions. Skipped, with a message, if `valgrind` is not on the PATH.
+//! Tests on a processor that seems to lack AVX-512: valgrind hides the feature, and terminates a program that executes
+//! an AVX-512 instruction. Skipped, with a message, if `valgrind` is not on the PATH.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! Which OCSP responses a server staples, and at which times.
+//! The OCSP responses that a server staples, and the times at which it staples them.
 
 use weir_tls::issue::{Authority, Issued, KeyKind, Signer, Status};
 use weir_tls::{Acceptor, Certificate, Identity, Server, ServerSettings};

@@ -22,7 +22,7 @@ use weir_reactor::socket::{self, Read};
 use weir_reactor::{Interest, Key, Net, Socket};
 use weir_tls::{CertificateDer, Facts, Session, TlsError};
 
-/// One connection.
+/// A connection over TCP or a Unix socket, in cleartext or with TLS.
 #[derive(Debug)]
 pub struct Transport<S = OwnedFd> {
     socket: S,
@@ -72,13 +72,13 @@ pub enum End {
 /// The failure of a connection.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// Connecting failed.
+    /// The connection could not be opened: creating or binding the socket failed, or connect(2) did, at once or later.
     #[error("connect: {0}")]
     Connect(io::Error),
-    /// The socket failed.
+    /// Reading from the socket or writing to it failed.
     #[error("{0}")]
     Socket(io::Error),
-    /// TLS failed.
+    /// The TLS handshake failed, or a later record was invalid.
     #[error("{0}")]
     Tls(#[from] TlsError),
 }

@@ -55,7 +55,7 @@ impl Place {
         }
     }
 
-    /// Host and port as in a `Host` field; `localhost` for a path, which HTTP cannot express.
+    /// Host and port as in a `Host` field; `localhost` for a path, since HTTP has no authority for a Unix socket.
     pub fn authority(&self) -> String {
         match self {
             Self::Url(endpoint) => endpoint.authority(),

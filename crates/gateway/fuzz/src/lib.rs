@@ -1,5 +1,5 @@
-//! What must hold for any bytes. The fuzz target calls this, and so do the crate's tests, with the committed corpus and with
-//! parts of it.
+//! Invariants for any input. The fuzz target calls [`configuration`], and so do the crate's tests, with the committed
+//! corpus, whole and cut off.
 
 use std::ffi::OsString;
 use std::net::IpAddr;
@@ -10,8 +10,8 @@ use weir_transport::Place;
 /// The line between a configuration file and one that it includes.
 const INCLUDED: &str = "# included\n";
 
-/// A configuration: it is taken, or refused in words with a line that it has; and it means the same each time. Only one that
-/// needs no file and no name server is checked as a whole. Whether it was taken.
+/// Checks a configuration: parsing it twice gives the same result, and each finding has a message and a line of its
+/// file. Compiles the configuration only if that needs neither files nor name resolution. Returns whether it is valid.
 pub fn configuration(input: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(input) else { return false };
     let files: Vec<_> = ["weir.toml", "conf.d/more.toml"].into_iter().zip(text.splitn(2, INCLUDED)).collect();
@@ -38,7 +38,7 @@ pub fn configuration(input: &[u8]) -> bool {
     }
 }
 
-/// An environment: with a value, with one that would be TOML of its own, with an empty one, and one that is not UTF-8.
+/// An environment with a plain value, a value that contains TOML, an empty value, and a value that is not UTF-8.
 fn variable(name: &str) -> Option<OsString> {
     use std::os::unix::ffi::OsStringExt as _;
     match name {
@@ -50,7 +50,7 @@ fn variable(name: &str) -> Option<OsString> {
     }
 }
 
-/// Each has a message, and a line that its file has.
+/// Checks that each finding has a message, and a line that exists in its file.
 fn are_told(findings: &Findings, files: &[(&str, &str)]) {
     assert!(findings.faults().next().is_some());
     for finding in findings.iter() {
@@ -65,7 +65,7 @@ fn are_told(findings: &Findings, files: &[(&str, &str)]) {
     }
 }
 
-/// Whether nothing but the text says what it means.
+/// Whether the configuration can be compiled without reading files and resolving names.
 fn is_alone(config: &Config) -> bool {
     let is_address = |host: &str| host.parse::<IpAddr>().is_ok();
     let mut servers = config.services.values().flat_map(|service| &service.servers);

@@ -7,7 +7,7 @@ use std::net::Shutdown;
 use std::time::Instant;
 use weir_http1::{BodyDecoder, Framing, Limits, RequestHead};
 
-/// The largest body: enough for about ten thousand servers.
+/// The maximum size of a body in bytes: enough for a list of about ten thousand servers.
 pub(super) const LARGEST: usize = 1 << 20;
 
 /// Reads the body that follows a head of `len` bytes in `bytes`, and removes it from `bytes`, which keeps the head.

@@ -29,7 +29,7 @@ impl Admin {
         }
     }
 
-    /// Restores the certificate from the files.
+    /// Replaces a certificate set at run time with the one in the configured files.
     pub(super) fn reset_certificate(&self, name: &str) -> Response {
         self.change_certificate(name, CertificateEdit::Reset)
     }
@@ -75,7 +75,7 @@ struct All<'a> {
 #[derive(Serialize)]
 struct Shown<'a> {
     name: Option<&'a str>,
-    /// The file of the chain, even if the certificate was set at run time.
+    /// The configured file of the chain, even if the certificate was set at run time.
     file: &'a str,
     from: &'static str,
     names: &'a [String],

@@ -208,7 +208,8 @@ impl Admin {
 
     /// The response to `/metrics`: gathers the workers' metrics for Prometheus.
     fn metrics(&self) -> Response {
-        // Read before the workers report, so that no report is of an older configuration than these counts.
+        // Count the reloads before the workers report: a counted reload has reached the workers, so no report precedes
+        // it.
         let reloads = self.status.reloads();
         match gather(&self.workers) {
             Ok(report) => {
@@ -286,7 +287,7 @@ impl Admin {
         if thread.send(Ask::Upgrade(Some(reply))).is_err() {
             return Response::text(501, "this gateway does not upgrade\n");
         }
-        // No timeout here: the upgrade has its own.
+        // No timeout here: `timeouts.upgrade` limits the upgrade.
         match outcome.recv() {
             Ok(outcome @ UpgradeOutcome::Taken { .. }) => Response::json(200, &outcome),
             Ok(outcome @ UpgradeOutcome::Refused { .. }) => Response::json(409, &outcome),

@@ -47,7 +47,7 @@ impl Admin {
         self.change_servers(service, Edit::Remove(place))
     }
 
-    /// Restores the servers from the file.
+    /// Replaces a service's servers set at run time with those in the configuration file.
     pub(super) fn reset_servers(&self, service: &str) -> Response {
         self.change_servers(service, Edit::Reset)
     }

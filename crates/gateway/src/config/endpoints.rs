@@ -1,5 +1,5 @@
-//! Servers set at run time, in place of the servers in the file. Reloads and upgrades keep them while the file's own
-//! list is unchanged; a restart loses them.
+//! Servers set at run time, in place of those in the configuration file. Reloads and upgrades keep them while the list
+//! in the file is unchanged; a restart loses them.
 
 use super::compile::with_endpoints;
 use super::document::{self, Config};
@@ -25,7 +25,8 @@ pub(crate) enum ServersFrom {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Endpoints {
     pub servers: Vec<document::Server>,
-    /// The fingerprint of the file's list that these servers replace; every process computes the same one.
+    /// The fingerprint of the list in the configuration file that these servers replace. Every process computes the
+    /// same fingerprint.
     replaces: u64,
 }
 

@@ -1,4 +1,5 @@
-//! Servers as JSON, with the same values as in the file: URLs, or objects with `url`, `weight` and `backup`.
+//! Servers as JSON, with the same values as in the configuration file: URLs, or objects with `url`, `weight` and
+//! `backup`.
 
 use super::document::Server;
 use super::finding::Fault;

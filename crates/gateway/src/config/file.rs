@@ -17,7 +17,8 @@ pub struct Checked {
     pub config: Config,
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) files: Files,
-    /// The certificates of the files, in the order of the document; empty if no listener presents any.
+    /// The certificates loaded from files, not those set at run time, in the order of the configuration; empty if no
+    /// listener presents any.
     certificates: Arc<[ServedCertificate]>,
     findings: Findings,
     /// The files that the configuration was read from; `None` if there are none.
@@ -41,7 +42,8 @@ impl Checked {
         Ok(Self { config, snapshot: Arc::new(snapshot), files, certificates, findings, texts: None })
     }
 
-    /// The certificates of the files, in the order of the document; empty if no listener presents any.
+    /// The certificates loaded from files, not those set at run time, in the order of the configuration; empty if no
+    /// listener presents any.
     pub(crate) fn certificates(&self) -> &[ServedCertificate] {
         &self.certificates
     }

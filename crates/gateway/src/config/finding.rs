@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {message}")]
 pub struct Fault {
-    /// The key in the document, such as `service.api.servers.0`.
+    /// The key in the configuration, such as `service.api.servers.0`.
     pub key: String,
     /// The fault, then the expected value.
     pub message: String,
@@ -21,7 +21,8 @@ pub enum Severity {
     Warning,
 }
 
-/// Advice to give the gateway's user access to a file. The operator often runs as another user, who can open the file.
+/// Advice to give this process's user access to a file. Names the user, since the operator often works as another user,
+/// who can open the file.
 fn right_to_it() -> String {
     let uid = rustix::process::geteuid().as_raw();
     let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
@@ -39,7 +40,7 @@ fn right_to_it() -> String {
 pub struct Finding {
     /// Whether the finding prevents the start.
     pub severity: Severity,
-    /// The key in the document; empty if the finding is about the file.
+    /// The key in the configuration; empty if the finding concerns the file as a whole.
     pub key: String,
     /// The fault, or the consequence of the value.
     pub message: String,
@@ -168,8 +169,8 @@ impl Findings {
         }
     }
 
-    /// Sorts the findings by file and line, those without a line last. Keeps one copy of a finding that one line causes
-    /// for several routes, as in `[defaults]`.
+    /// Sorts the findings by file and line, those without a line last. Removes duplicates: a line of `[defaults]` may
+    /// cause the same finding for several routes.
     pub(super) fn sort(&mut self) {
         let files: Vec<_> =
             self.0.iter().filter_map(|finding| Some(finding.location.as_ref()?.file.clone())).collect();

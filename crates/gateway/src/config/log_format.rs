@@ -3,10 +3,10 @@
 use crate::log_fields::log_fields;
 use crate::variables::{self, Piece};
 
-/// The format of a line.
+/// The format of an access log line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum LogFormat {
-    /// An object with all fields.
+    /// A JSON object with all fields that apply.
     #[default]
     Json,
     /// Text with variables such as `{status}`; `{{` stands for a brace. A piece refers to a variable by the index of

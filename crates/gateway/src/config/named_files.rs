@@ -93,17 +93,17 @@ impl Certificate {
     }
 }
 
-/// The files of a certificate.
+/// The chain, key and OCSP response files of a certificate.
 pub(super) fn of_certificate(certificate: &Certificate) -> impl Iterator<Item = &Path> {
     certificate.files().into_iter().flatten()
 }
 
-/// The CA and revocation list files of a listener's TLS.
+/// The CA and revocation list files in a listener's TLS settings.
 pub(super) fn of_listener(tls: &ListenerTls) -> impl Iterator<Item = &Path> {
     tls.client_ca.iter().chain(&tls.client_crl).map(PathBuf::as_path)
 }
 
-/// The files of a service's TLS.
+/// The CA, certificate and key files in a service's TLS settings.
 pub(super) fn of_service(tls: &ServiceTls) -> impl Iterator<Item = &Path> {
     [&tls.ca, &tls.certificate, &tls.key].into_iter().flatten().map(PathBuf::as_path)
 }

@@ -39,11 +39,11 @@ impl Network {
         }
     }
 
-    /// The name of an address family whose public addresses are all in the union of these networks, if there is one.
+    /// The name of an address family whose unicast addresses are all in the union of these networks; `None` if there is
+    /// no such family.
     pub(crate) fn internet_in(networks: &[Self]) -> Option<&'static str> {
         let v4 = |a, b, c, d| mapped(IpAddr::V4(Ipv4Addr::new(a, b, c, d)));
-        // All unicast addresses, including private and reserved ones: an operator who means the Internet would not list
-        // the public networks alone.
+        // Includes private and reserved addresses: an operator who means the whole Internet would not exclude them.
         let families =
             [("IPv4", v4(1, 0, 0, 0), v4(223, 255, 255, 255)), ("IPv6", 0x2000 << 112, (0x4000 << 112) - 1)];
         let mut ranges: Vec<_> = networks

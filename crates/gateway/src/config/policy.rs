@@ -1,4 +1,4 @@
-//! The limits, timeouts and other settings of exchanges, general ones and those of routes.
+//! The limits, timeouts and other settings of exchanges, with those that a route overrides.
 
 use super::document::{Retries, Timeouts};
 use std::num::NonZeroU64;
@@ -9,7 +9,7 @@ use std::time::Duration;
 pub(crate) struct Policy {
     /// Limits of interim responses (1xx).
     pub interims: InterimLimits,
-    /// The largest request body in bytes.
+    /// The maximum size of a request body, in bytes.
     pub max_body: u64,
     pub timeouts: Timeouts,
     pub min_rates: MinRates,
@@ -54,7 +54,7 @@ pub(crate) struct RateLimit {
     pub per: Duration,
     /// The maximum burst of requests; at least 1.
     pub burst: u32,
-    /// Whether the limit is for all clients together, not for each.
+    /// Whether all clients share one limit, rather than each having a separate one.
     pub in_common: bool,
 }
 
@@ -63,9 +63,9 @@ pub(crate) struct RateLimit {
 pub(crate) struct MirrorTo {
     /// The index of the service that gets the copies.
     pub service: usize,
-    /// The share of requests to copy.
+    /// The share of requests to copy, from 0 to 1.
     pub share: f64,
-    /// The largest body of a copied request.
+    /// The maximum size of a copied request's body, in bytes.
     pub max_body: usize,
     /// The maximum number of concurrent copies in each worker; the worker drops further copies.
     pub most: usize,

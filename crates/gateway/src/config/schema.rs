@@ -111,8 +111,8 @@ fn join_lines(schema: &mut Object) {
     }
 }
 
-/// Writes a default in the notation of the file. Removes null, empty lists and tables, which a file cannot or need not
-/// contain.
+/// Writes a default in the notation of the configuration file. Removes null, which TOML lacks, and empty lists and
+/// tables, which a file need not contain.
 fn write_default(schema: &mut Object) {
     let Some(default) = schema.remove("default") else { return };
     let is_size = schema.get("type") == Some(&json!(["integer", "string"]));

@@ -11,7 +11,7 @@ use weir_tls::Certificate;
 #[derive(Clone, Debug)]
 pub(crate) struct ServedCertificate {
     pub name: Option<Arc<str>>,
-    /// The file of the chain.
+    /// The configured file of the chain, even for a certificate set at run time.
     pub file: Arc<str>,
     pub certificate: Certificate,
     pub from: CertificateFrom,
@@ -42,9 +42,9 @@ pub(crate) fn origin_at_run_time(name: &str) -> String {
 /// The source of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CertificateFrom {
-    /// The files of the configuration.
+    /// The files that the configuration names.
     File,
-    /// The admin address. `replaces` is the fingerprint of the files.
+    /// The admin address. `replaces` is the fingerprint of the chain and key files that the certificate replaces.
     Admin { replaces: u64 },
 }
 
@@ -101,7 +101,7 @@ impl Snapshot {
 }
 
 impl Checked {
-    /// Replaces the certificates of the files with those in `set`. Skips certificates whose chain or key in the files
+    /// Replaces certificates loaded from files with those in `set`. Skips certificates whose chain or key in the files
     /// has changed since they were set, and returns their names. Fails if a listener can no longer present a
     /// certificate in `set`.
     pub(crate) fn take_certificates(&mut self, set: &SetCertificates) -> Result<Vec<Arc<str>>, Fault> {
@@ -119,7 +119,8 @@ impl Checked {
             return Ok(outdated);
         }
         let indexes: BTreeSet<_> = taken.iter().map(|(at, _)| *at).collect();
-        // All in one step, since one certificate may now have a name that another one had before.
+        // Replace all in one step: if two certificates have exchanged names, a state with only one of them replaced
+        // would be invalid.
         let next = self.snapshot.with_certificates(taken);
         let next = next.map_err(|fault| self.because_of_certificates(&indexes, fault))?;
         self.snapshot = Arc::new(next);
@@ -252,7 +253,7 @@ mod tests {
         assert_eq!(third.take_certificates(&second.snapshot.set_certificates()), Ok(vec!["a".into()]));
         assert!(third.snapshot.set_certificates().is_empty());
         assert_eq!(presented(&third.snapshot)[0], ["b.example", "a.example"]);
-        // The reload reuses the loaded certificate of the file, not the one set at run time.
+        // The reload reuses the certificate loaded from the file, not the one set at run time.
         assert!(
             third.snapshot.certificates[1]
                 .certificate

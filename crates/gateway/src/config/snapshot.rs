@@ -25,7 +25,7 @@ use weir_transport::{Address, Place};
 pub(crate) struct Snapshot {
     /// The limits of heads and chunks for listeners and services without their own.
     pub limits: Limits,
-    /// The certificates, in the order of the document; empty if no listener presents any.
+    /// The certificates, in the order of the configuration; empty if no listener presents any.
     pub certificates: Arc<[ServedCertificate]>,
     pub listeners: Vec<Listener>,
     /// The services, sorted by name.
@@ -70,7 +70,7 @@ pub(crate) struct Snapshot {
 #[derive(Clone, Debug)]
 pub(crate) struct Names {
     pub dns: Dns,
-    /// The TTLs of addresses, by name, where the first lookup reported one.
+    /// The TTLs that the first lookups reported, by server name.
     pub ttls: Arc<BTreeMap<String, Duration>>,
 }
 
@@ -131,14 +131,14 @@ pub(crate) struct Listener {
     /// unused one.
     pub id: ListenerId,
     pub name: Arc<str>,
-    /// The listener's key in the document.
+    /// The listener's key in the configuration, such as `listener.web`.
     pub key: String,
     /// The configured address, with its scheme.
     pub place: Place,
-    /// Permissions of a socket's file.
+    /// Permissions of the file, for a Unix socket.
     pub mode: u32,
     pub role: Role,
-    /// Networks of proxies in front.
+    /// Networks of trusted proxies in front of the listener.
     pub trusted: Arc<[Network]>,
     pub proxy_field: ProxyField,
     /// Networks of load balancers that begin each connection with a PROXY protocol header; empty: none.
@@ -207,7 +207,7 @@ pub(crate) struct Tcp {
     pub idle: Duration,
 }
 
-/// What the gateway does with an accepted connection.
+/// The gateway's use of accepted connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Forwards HTTP requests.
@@ -263,7 +263,7 @@ pub(crate) struct Wanted {
     pub in_any_spelling: bool,
 }
 
-/// What the gateway does with a request.
+/// The action of a route on its requests.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
     /// Forwards the request to the service with this index in [`Snapshot::services`].

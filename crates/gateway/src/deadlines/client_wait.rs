@@ -13,7 +13,7 @@ pub(crate) enum Wait {
     /// The end of the connection's preface and TLS handshake.
     Handshake,
     Idle,
-    /// The remaining part of a request head.
+    /// The rest of a request head or, in HTTP/2, of a frame.
     Head,
     /// A connection to a server, for which the request is queued.
     Queue,

@@ -38,14 +38,14 @@ pub(crate) struct Frontend {
     pub http2: bool,
     /// The settings and limits that all HTTP/2 connections of the listener share.
     pub http2_config: Arc<weir_http2::Config>,
-    /// The parser's rules that requests may violate.
+    /// The rules whose violations the gateway repairs in requests.
     pub accept: Rules,
     pub limits: Limits,
     /// The server names whose connections the gateway forwards undecrypted.
     pub passthrough: Arc<Passthrough>,
     /// The configuration's services, to which `passthrough` refers by index; empty without passthrough.
     pub services: Vec<ServiceId>,
-    /// The service of all connections, if they carry another protocol than HTTP.
+    /// The service of all connections, if they carry a protocol other than HTTP.
     pub tcp: Option<TcpTo>,
     pub tls: Option<Acceptor>,
     /// The last plan before a reload that removed the listener, or changed the clients that it admits. Existing

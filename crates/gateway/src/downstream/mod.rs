@@ -47,7 +47,8 @@ pub(crate) struct Client<S> {
     pub descriptor: Option<Descriptor>,
     /// The certificate that the client presented in its handshake.
     pub certificate: Option<Box<ClientCertificate>>,
-    /// The certificate that the client's server name selected, if requests may be misdirected.
+    /// The index of the certificate that the client's SNI selected; `None` if no request on this connection can be
+    /// misdirected (RFC 9110 section 7.4).
     pub named_certificate: Option<u32>,
     /// Whether [`Self::objection`] checks each request.
     pub may_object: bool,

@@ -68,7 +68,7 @@ impl Body {
         self.decoder.is_complete()
     }
 
-    /// Whether part of the body was sent immediately, after all staged bytes, so that the receiver may have it.
+    /// Whether any part of the body was sent immediately instead of staged, so that the receiver may already have it.
     pub(crate) fn is_direct(&self) -> bool {
         self.is_direct
     }

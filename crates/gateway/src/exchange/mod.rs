@@ -45,7 +45,8 @@ pub(crate) struct Exchange {
     pub attempt: Option<Attempt>,
     pub method: Method,
     pub version: Version,
-    /// Whether the client's connection persists after this exchange, as far as known so far.
+    /// Whether the client's connection may persist after this exchange, by the request and the part of the exchange so
+    /// far.
     pub persistent: bool,
     /// Whether a field of the request or response authenticates the upstream connection (NTLM, Negotiate), which must
     /// then serve no other client.
@@ -89,7 +90,7 @@ pub(crate) struct Exchange {
     pub key: u64,
     /// The number of other servers to try if the first one cannot be reached or responds with an error.
     pub others: u8,
-    /// The servers whose responses further attempts replaced, the most recent first.
+    /// The servers whose error responses led to further attempts, the most recent first.
     pub asked: [Option<ServerId>; 2],
     /// Whether the response must set the sticky cookie: the request has none that leads to this server.
     pub sets_cookie: bool,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Default)]
 pub(super) struct BlockedStreams {
     now: u32,
-    /// The number at the last count, and its time.
+    /// The number of blocked streams at the last count, and the time of that count.
     since: Option<(u32, Instant)>,
 }
 

@@ -38,7 +38,7 @@ mod tests {
     use weir_http2::hpack::Encoder;
     use weir_http2::{ErrorCode, Event, Head, PREFACE, Part, Scheme};
 
-    /// The kinds of literals (RFC 7541 section 6.2).
+    /// The first bits of literals with and without incremental indexing (RFC 7541 sections 6.2.1 and 6.2.2).
     const WITH_INDEXING: u8 = 0x40;
     const WITHOUT_INDEXING: u8 = 0;
 

@@ -48,7 +48,7 @@ impl H2 {
         let mut taken = 0;
         // With priorities, this stream must not overtake a more urgent one whose output waits.
         let has_turn = transport.pending() < MAX_PENDING && !(self.by_priority && self.waiting > 0);
-        // An end without data needs no room, and no later event would send it.
+        // Send an end without data at once: it needs no room, and `flush` skips streams without stored output.
         if stream.out.is_empty() && (has_turn || data.is_empty()) {
             // A stream that the peer has reset accepts nothing, so its output is lost.
             taken = match self.connection.data(no, data, end, transport.stage(wire)) {

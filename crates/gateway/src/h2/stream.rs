@@ -70,7 +70,7 @@ impl Stream {
         }
     }
 
-    /// The received bytes for which the peer is still to receive credit.
+    /// The number of received bytes for which the peer has not received credit yet.
     pub(super) fn uncredited(&self) -> u32 {
         self.owed + self.held.len().saturating_sub(self.credited) as u32
     }
@@ -83,7 +83,7 @@ impl Stream {
         self.end != End::Open
     }
 
-    /// Bytes of memory besides the stream itself.
+    /// The heap memory in bytes.
     pub(super) fn memory(&self) -> usize {
         let end = match &self.end {
             End::Known(trailers) => trailers.capacity(),

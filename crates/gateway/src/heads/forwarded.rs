@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use weir_http::{FieldName, is_token};
 use weir_http1::RequestHead;
 
-/// A trusted proxy in front.
+/// A trusted proxy in front of the gateway.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Proxy {
     /// The proxy's address; `None` on a Unix socket.
@@ -30,7 +30,8 @@ struct Known<'a> {
 }
 
 /// The field lines about the client, for a request whose head was parsed from `buf`. `peer` is the client's own address
-/// if no proxy is trusted. `scheme` and `host` are the request's own, used if no proxy in front reports them.
+/// if no proxy is trusted. `scheme` and `host` are those of the request itself; they apply if no proxy in front reports
+/// others.
 #[cold]
 pub(crate) fn lines(
     (head, buf): (&RequestHead, &[u8]),

@@ -122,7 +122,7 @@ mod tests {
         assert!(is_imitation(b"X.Real.IP", true) && is_imitation(b"X-Forwarded.Port", true));
     }
 
-    /// All names that [`like`] knows.
+    /// All names that [`like`] can return.
     fn names() -> Vec<&'static [u8]> {
         let letters = || b'a'..=b'z';
         let pairs = letters().flat_map(|first| letters().map(move |third| [first, b'-', third]));

@@ -139,7 +139,7 @@ impl<'a> Own<'a> {
     }
 }
 
-/// The maximum length of a gRPC status message before its encoding, as a body may be long.
+/// The maximum length of a gRPC status message before percent-encoding, since it may come from a long body.
 const MESSAGE: usize = 1024;
 
 /// The body of an error response: the reason and, if there is one, a hint at the setting that would prevent the error.

@@ -53,7 +53,7 @@ pub(crate) struct RequestEdits<'a> {
     pub via: Option<&'a str>,
     pub underscores: Underscores,
     pub edits: &'a Edits,
-    /// The values of variables. `upstream` is also the `Host` of a request by an HTTP/1.0 client that sent none.
+    /// The values of variables. `upstream` is also the `Host` of a request by an HTTP/1.0 client that sent no `Host`.
     pub values: &'a Values<'a>,
     pub is_http2: bool,
 }

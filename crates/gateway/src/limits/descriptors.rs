@@ -13,7 +13,7 @@ pub(crate) struct Descriptors {
     limit: usize,
     /// Descriptors for everything but connections and health checks, including the reserve.
     others: AtomicUsize,
-    /// The budget for connections.
+    /// The budget for connections from clients and to servers.
     connections: AtomicUsize,
     /// A reserve for connections to servers beyond `connections`, so that connecting succeeds while other workers close
     /// idle connections.

@@ -1,4 +1,4 @@
-//! The request rate of each client: a token bucket.
+//! Limits on request rates: a token bucket for each client, or one for all clients of a route.
 
 use super::ClientKey;
 use super::shards::{SHARDS, Shards};
@@ -8,8 +8,8 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The token buckets of one route. A bucket is the instant at which it will be full again, so a full bucket needs no
-/// entry.
+/// The token buckets of one route. A bucket is stored as the instant at which it will be full again, so a full bucket
+/// needs no entry.
 #[derive(Debug)]
 pub(crate) struct Rate {
     every: Duration,

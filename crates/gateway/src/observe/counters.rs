@@ -163,7 +163,7 @@ impl Counters {
         }
     }
 
-    /// Separates redeemed tickets from those that were decrypted, but then rejected.
+    /// Divides the decrypted tickets into redeemed ones, by the number of resumptions, and mismatched ones.
     pub(crate) fn redeem(&mut self) {
         let by_ticket = [HandshakeKind::Resume12Ticket, HandshakeKind::Resume13Psk];
         self.tickets_redeemed = by_ticket.map(|kind| self.handshakes.0[kind as usize]).iter().sum();

@@ -41,7 +41,7 @@ impl Field for Histogram {
         self.sum_us += other.sum_us;
     }
 
-    /// The only sample is the sum of the durations, in microseconds.
+    /// Returns a single sample: the sum of the durations, in microseconds.
     fn samples(&self, row: &Row) -> Vec<Sample<'_>> {
         labelled(row, &[self.sum_us])
     }

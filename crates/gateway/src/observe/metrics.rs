@@ -25,7 +25,7 @@ macro_rules! table {
             $(#[doc = $help] $vis $field: $type,)*
         }
 
-        /// The row of each field.
+        /// The table row of each field of [`Counters`].
         #[derive(Debug)]
         pub struct Rows {
             $(#[doc = $help] pub $field: Row,)*

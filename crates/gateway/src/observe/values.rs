@@ -4,7 +4,7 @@ use super::exposition::Exposition;
 use super::row::{Kind, Row};
 use std::collections::BTreeMap;
 
-/// A field of the table.
+/// A field of the table of metrics: the values of one metric.
 pub(super) trait Field {
     /// Adds the value of another worker.
     fn add(&mut self, other: &Self);

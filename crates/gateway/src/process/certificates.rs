@@ -20,7 +20,7 @@ pub(crate) struct CertificateChange {
 
 pub(crate) enum CertificateEdit {
     Replace(Certificate),
-    /// Returns to the certificate of the file.
+    /// Restores the certificate in the configured files.
     Reset,
 }
 

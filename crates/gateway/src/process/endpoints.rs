@@ -1,5 +1,5 @@
-//! Changes of a service's servers at run time. The reload thread makes them, since it owns the document, so no reload
-//! overtakes a change.
+//! Changes of a service's servers at run time. The reload thread makes them, since it owns the configuration as
+//! written. So no reload overtakes a change.
 
 use super::reload::Reloader;
 use super::reports::confirm;
@@ -23,7 +23,7 @@ pub(crate) enum Edit {
     Replace(Vec<Server>),
     Add(Server),
     Remove(Place),
-    /// Returns to the servers of the file.
+    /// Restores the servers in the configuration file.
     Reset,
 }
 
@@ -34,7 +34,7 @@ pub(crate) enum Refusal {
     Unknown(String),
     /// The servers do not fit the service, or do not resolve.
     Invalid(String),
-    /// The server exists already, or a new process is taking over or has done so.
+    /// The server to add exists already, or a new process is taking over or has taken over.
     Conflict(String),
 }
 
@@ -99,7 +99,7 @@ pub(super) fn report_outdated(services: Vec<String>, journal: &Journal) {
     }
 }
 
-/// The servers after a change; `None`: those of the file.
+/// The servers after a change; `None`: those in the configuration file.
 fn edited(service: &str, list: &[Server], edit: Edit) -> Result<Option<Vec<Server>>, Refusal> {
     let mut servers = list.to_vec();
     match edit {

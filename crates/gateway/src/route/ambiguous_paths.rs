@@ -195,7 +195,8 @@ pub(crate) trait Routes {
 ///
 /// - Encoded slashes, backslashes, parameters and an encoded NUL change neither the route nor the effect of `edit`, in
 ///   any reading.
-/// - Servers that keep dot segments, or resolve them before they merge slashes, read a path with a route to a server.
+/// - The paths that servers read if they keep dot segments, or resolve them before they merge slashes, have a route to
+///   a server.
 /// - Servers that read `//name` at the start as a host do not read the rest as a path to which the gateway itself
 ///   responds, however they treat dot segments.
 #[cold]

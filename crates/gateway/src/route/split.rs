@@ -96,7 +96,8 @@ mod tests {
         for (cookie, routes) in [
             (Some("s1"), [3, 3]),
             (Some("s0"), [0, 0]),
-            // A share of 0, an unknown one, an empty value, and none: divided by weight, and the cookie is set.
+            // A cookie that names a share with weight 0 or an unknown one, an empty cookie, and no cookie: the weights
+            // decide, and the response sets the cookie.
             (Some("s2"), [1, 2]),
             (Some("x"), [1, 2]),
             (Some(""), [1, 2]),

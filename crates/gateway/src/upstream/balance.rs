@@ -18,7 +18,7 @@ type Servers = Store<OfServer, Server>;
 
 impl Service {
     /// The server for a request; `None` if every server is closed to requests, at its connection limit, or excluded by
-    /// `context`.
+    /// `context`. `context` does not exclude a service's only server.
     #[inline]
     pub(crate) fn choose(
         &mut self,

@@ -22,8 +22,9 @@ struct Jitter(u8);
 
 const PARTS: u32 = 2560;
 
-/// How much earlier than its server the gateway closes an idle connection, since a request sent during the server's
-/// close would be lost. One second is far above a network delay, and small against the usual timeout of 5 s.
+/// The time by which the gateway closes an idle connection before its server does, since a request sent during the
+/// server's close would be lost. One second is far longer than a network delay, and short compared with the usual
+/// timeout of 5 s.
 const AHEAD: Duration = Duration::from_secs(1);
 
 impl Life {

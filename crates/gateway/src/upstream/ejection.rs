@@ -33,10 +33,10 @@ enum EjectionState {
 #[derive(Clone, Copy, Debug)]
 struct Window {
     since: Instant,
-    /// The number of responses before the window began.
+    /// The number of the server's responses before the window began.
     responses: u64,
     failures: u64,
-    /// Failures that are not among the responses.
+    /// Failures that the server's number of responses does not include: [`Counted::No`].
     uncounted: u64,
 }
 

@@ -4,17 +4,17 @@
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     credit: u32,
-    /// The credit that each request earns. A retry costs [`Self::PRICE`], 100, so this is also the number of retries
+    /// The credit that each request earns. A retry takes [`Self::PRICE`], 100, so this is also the number of retries
     /// per hundred requests.
     percent: u32,
 }
 
 impl Budget {
     const PRICE: u32 = 100;
-    /// The maximum credit, 100 retries, as a server may close all its idle connections at the same time.
+    /// The maximum credit: 100 retries, since a server may close all its idle connections at the same time.
     const MOST: u32 = 100 * Self::PRICE;
 
-    /// A full budget of this many retries per hundred requests; 0 allows no retries.
+    /// A full budget that allows `percent` retries per hundred requests; 0 allows no retries.
     pub(crate) fn new(percent: u32) -> Self {
         Self { credit: if percent == 0 { 0 } else { Self::MOST }, percent }
     }

@@ -1,9 +1,10 @@
-//! The slow return of a server after an ejection, failed checks, a drain or a weight of 0 (*slow start* in nginx, HAProxy and Envoy).
+//! The slow return of a server after an ejection, failed checks, a drain or a weight of 0 (*slow start* in nginx,
+//! HAProxy and Envoy).
 
 use std::time::Duration;
 
-/// The share of the requests at this time of a slow return: it grows from a tenth of `full` to `full` over
-/// `slow_return`. `None` after that.
+/// A server's share of the requests, `elapsed` after its slow return began: grows linearly from a tenth of `full` to
+/// `full` over `slow_return`. `None` once the slow return is over.
 pub(super) fn growing_share(full: u64, elapsed: Duration, slow_return: Duration) -> Option<u64> {
     if elapsed >= slow_return {
         return None;

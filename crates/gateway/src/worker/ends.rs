@@ -174,7 +174,8 @@ impl<N: Net> Worker<N> {
         Some((connection, self.respond_with(leg, reason, is_head, connection, route)))
     }
 
-    /// Writes the gateway's own response for a reason to a client; returns the body's length.
+    /// Writes the gateway's own response for `reason` to the client of `leg`. Returns the length of the response body;
+    /// 0 if there is no client or no response for the reason.
     fn respond_with(
         &mut self,
         leg: Leg,

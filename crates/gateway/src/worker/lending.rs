@@ -110,8 +110,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Takes over a connection from another worker: pools it, hands it to a third worker if one waits and no request
-    /// here does, or closes it if its server is no longer open.
+    /// Takes over a connection from another worker. Closes it if its server is no longer open, hands it to a third
+    /// worker if one waits and no request here does, and otherwise pools it.
     pub(super) fn take_over(&mut self, handed: Handed<N::Socket>) {
         let Some(server) = self.server_with(handed.slot.slots()) else { return };
         let Handed { transport, slot, life, descriptor, idle_until } = handed;
@@ -137,8 +137,8 @@ impl<N: Net> Worker<N> {
         self.put_into_pool(id);
     }
 
-    /// Hands an idle connection that is not in the pool to the longest-waiting worker; returns `false` if it keeps the
-    /// connection. After an even number of requests on the connection, this worker's own requests come first.
+    /// Hands an idle connection that is not in the pool to the longest-waiting worker; returns `false` if this worker
+    /// keeps the connection. After an even number of requests on the connection, this worker's own requests come first.
     pub(super) fn is_wanted_elsewhere(&mut self, id: UpstreamId) -> bool {
         let Some(upstream) = self.upstreams.present(id) else { return false };
         if upstream.life.requests % 2 == 0 && self.waits_for(upstream.server) {

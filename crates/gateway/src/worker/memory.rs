@@ -16,7 +16,8 @@ pub(super) struct MemoryMeter {
 }
 
 impl<N: Net> Worker<N> {
-    /// Renews the estimate when it is due, if the configuration limits memory, or did so when memory became short.
+    /// Renews the estimate when it is due, if the configuration limits memory, or if memory was short at the last
+    /// estimate: the shortage must end even if a reload has removed the limit.
     #[inline]
     pub(super) fn look_at_memory(&mut self) {
         if self.core.plan.snapshot.memory.is_some() || self.core.is_short {

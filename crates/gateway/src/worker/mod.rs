@@ -85,7 +85,7 @@ pub(crate) struct Worker<N: Net> {
     peers: Peers<N>,
     overload: overload::Overload,
     memory: memory::MemoryMeter,
-    /// Requests that wait for a connection to a server.
+    /// The number of requests that wait for a connection to a server.
     waiting: usize,
 }
 

@@ -129,7 +129,7 @@ impl<N: Net> Worker<N> {
         let server = upstream.server;
         upstream.life.requests = upstream.life.requests.saturating_add(1);
         if upstream.timer.pending().is_some_and(|(_, why)| why == ServerWait::Pooled) {
-            // A new idle timeout begins.
+            // Cleared, so that the idle timeout starts again.
             upstream.timer.clear();
         }
         upstream.touch(id, &mut self.core.touched.upstreams);

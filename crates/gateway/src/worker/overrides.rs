@@ -1,4 +1,4 @@
-//! Servers that an operator drains or weights at run time.
+//! Servers that an operator drains, or whose weight an operator sets, at run time.
 
 use super::Worker;
 use crate::keys::{ExchangeId, ServiceId};

@@ -95,8 +95,8 @@ impl<N: Net> Worker<N> {
     /// Routes a queued request again, after a reload removed its service.
     fn begin_again(&mut self, id: ExchangeId) {
         if self.exchanges.get(id).is_some_and(|exchange| exchange.sent_body.is_some()) {
-            // A server has refused the request after part of its body was decoded. A new exchange would decode the body
-            // from its start.
+            // An HTTP/2 server has refused the request after part of its body was decoded and sent. A new exchange
+            // would take the rest of the body for its start.
             return self.end_exchange(id, Reason::NoServer);
         }
         let Some(mut exchange) = self.exchanges.remove(id) else {

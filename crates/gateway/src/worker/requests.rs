@@ -322,9 +322,9 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The client closed its sending side. Aborts its exchange, unless the request is complete, and the listener serves
-    /// half-closed clients or the gateway holds pipelined requests of the client, now or before this call
-    /// (`was_pipelined`).
+    /// The client closed its sending side. Its exchange continues only if the request is complete and either the
+    /// listener serves half-closed clients, or the gateway holds pipelined requests of the client, now or before this
+    /// call (`was_pipelined`).
     #[cold]
     fn client_ended(&mut self, id: ClientId, was_pipelined: bool) {
         // One of the client's requests may have closed the connection.

@@ -118,7 +118,7 @@ pub(super) fn decode(input: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> 
             let taken = (63 - count) / 8;
             rest = &rest[taken as usize..];
             count += 8 * taken;
-            // At least 56 bits: seven short codes.
+            // At least 56 bits are available, enough for seven short codes.
             for _ in 0..7 {
                 let (symbol, length) = SHORT[(bits >> 56) as usize];
                 if length == 0 {

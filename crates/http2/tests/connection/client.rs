@@ -198,7 +198,7 @@ fn refused_requests() {
     assert_eq!(client.events(&rst(1, ErrorCode::REFUSED_STREAM)), ["reset 1 refused_stream"]);
 }
 
-/// A stream without HEADERS is idle for the server, to which RST_STREAM on it would be a connection error.
+/// A stream without HEADERS is idle for the server, and RST_STREAM on an idle stream is a connection error.
 #[test]
 fn an_opened_stream_without_a_request_is_not_reset() {
     let mut client = Tested::client();

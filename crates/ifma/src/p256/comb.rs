@@ -4,10 +4,13 @@
 //! An odd k has 52 odd digits d from -31 to 31 in radix 32: d = 2 v - 31, where v are the digits of (k - 1) / 2 +
 //! 2^259. The last v is always 16, so the last d is always 1. The first lane adds up the first 13 digits, and so on.
 //!
-//! A lane never adds equal or opposite points: the sum so far is an odd multiple of 32^(i+1), less than 2^66, and the
-//! digit's point is a multiple of 32^i of at most 31 (both times the lane's 2^0, 2^65, 2^130 or 2^195, which is not a
-//! multiple of n). The sums of two lanes may be equal modulo n, as for the scalar n - 2 (n modulo 2^130). So the lanes
-//! are added with complete formulas.
+//! A lane never adds equal or opposite points. Let s 32^(i+1) be the sum so far and d 32^i the digit's term: s is odd,
+//! and |d| is at most 31, so the two differ in absolute value. Their sum and difference are less than 2^66 in absolute
+//! value, so they are not multiples of the prime n, nor are they after multiplication by the lane's 2^0, 2^65, 2^130 or
+//! 2^195.
+//!
+//! But the sum of the lower two lanes and that of the upper two may be equal modulo n, for example for the scalar n -
+//! 2 * (n mod 2^130). So the sums of the lanes are added with complete formulas.
 
 use super::base::STEPS;
 use super::faults::{self, Place};
@@ -24,10 +27,10 @@ use crate::lanes::{Lanes, five};
 pub(super) fn digits<L: Lanes>(token: L::Token, k: &Words) -> [L; STEPS] {
     let k = selected(k[0] & 1, k, &minus(&N.words, k).0);
     let half = [k[0] >> 1 | k[1] << 63, k[1] >> 1 | k[2] << 63, k[2] >> 1 | k[3] << 63, k[3] >> 1];
-    // The first twelve digits of each lane, from bit 65 lane on.
+    // The first twelve digits of each lane, from bit 65 * lane on.
     let mut rest =
         L::load(token, [half[0], half[1] >> 1 | half[2] << 63, half[2] >> 2 | half[3] << 62, half[3] >> 3]);
-    // The last digit of each lane, from bit 65 lane + 60 on, including 2^259.
+    // The last digit of each lane, from bit 65 * lane + 60 on. The last lane's digit contains the 2^259.
     let last = [half[0] >> 60 | half[1] << 4, half[1] >> 61 | half[2] << 3, half[2] >> 62 | half[3] << 2, 16];
     let low = L::splat(token, 31);
     let mut digits = [L::load(token, last).and(low); STEPS];

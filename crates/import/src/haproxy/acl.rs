@@ -32,11 +32,11 @@ pub(super) enum Atom {
 /// A condition's translation: exact, or bounded from above and below.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Meaning {
-    /// The closest translation: one of these holds. It is exact if `most` is the same; `None`: no counterpart.
+    /// The closest translation, a list of alternatives. It is exact if it equals `most`. `None`: no counterpart.
     pub any: Option<Vec<Atom>>,
-    /// If the condition holds, one of these holds; `None`: no such bound.
+    /// The upper bound: if the condition holds, at least one of these atoms holds. `None`: unbounded.
     pub most: Option<Vec<Atom>>,
-    /// If one of these holds, the condition holds.
+    /// The lower bound: if at least one of these atoms holds, the condition holds.
     pub least: Vec<Atom>,
 }
 
@@ -195,7 +195,7 @@ fn meaning(words: &[String], config: &Config<'_>, notes: &mut Notes, line: &Line
         }
     }
     let (name, argument, converters) = split(fetch);
-    // The traditional way to strip the port from a host.
+    // Older configurations strip the port from a host in this way.
     let converters = converters.replace("field(1,:)", "host_only");
     for converter in converters.split(',').filter(|converter| !converter.is_empty()) {
         match converter {

@@ -272,7 +272,8 @@ fn timeout(line: &Line, notes: &mut Notes) {
         ["check", "client", "connect", "http-keep-alive", "http-request", "queue", "server", "tunnel"];
     match line.word(1) {
         name if READ.contains(&name) => {}
-        // Weir rejects immediately where HAProxy delays, and its other timeouts apply to half-closed connections.
+        // Weir rejects a request immediately where HAProxy delays the rejection (`tarpit`), and applies its other
+        // timeouts to half-closed connections.
         name @ ("client-fin" | "server-fin" | "tarpit") => notes.quiet(&format!("timeout {name}")),
         _ => notes.loss(&line.at, line.text(), UNKNOWN),
     }

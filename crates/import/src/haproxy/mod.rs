@@ -128,7 +128,7 @@ fn general(config: &Config<'_>, document: &mut Document, notes: &mut Notes) {
     }
 }
 
-/// The parameters of a line; for those in `valued`, the next word is the value.
+/// The parameters of a line. The word after a parameter in `valued` is its value.
 fn params(words: &[String], valued: &[&[&str]]) -> Vec<(String, Option<String>)> {
     let (mut params, mut words) = (Vec::new(), words.iter());
     while let Some(name) = words.next() {

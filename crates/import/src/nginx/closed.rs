@@ -108,7 +108,7 @@ fn beats(a: &Location<'_>, b: &Location<'_>) -> bool {
     }
 }
 
-/// Moves paths between locations where nginx's precedence differs from Weir's.
+/// Moves paths from the location that Weir would prefer to the one that nginx prefers.
 pub(super) fn in_order(locations: &mut [Location<'_>]) {
     let written = locations.to_vec();
     for (location, own) in locations.iter_mut().zip(&written) {

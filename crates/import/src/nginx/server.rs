@@ -237,7 +237,8 @@ fn routes(server: &Scope<'_>, known: &Known, at: &At, context: &mut Context<'_>)
         patterns.push(Pattern::all());
     }
     let first = first.into_iter().map(|part| {
-        // The server's own routes precede those of locations, even of longer paths.
+        // nginx applies the server's own directives before it selects a location, but Weir prefers the more specific
+        // path. So repeat the server's own routes for each location path that they match.
         let patterns = match &part.patterns {
             Some(own) => {
                 let inner = own.iter().flat_map(|own| patterns.iter().filter_map(|inner| own.meet(inner)));

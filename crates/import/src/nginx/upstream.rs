@@ -178,7 +178,7 @@ fn one(
     }
     let authority = if host.starts_with("unix:") { "localhost".to_owned() } else { host };
     let uri = (!uri.is_empty()).then(|| uri.to_owned());
-    // All servers of a group get the group's name, so a retry at another server may keep it.
+    // All servers of a group get the group's name as `Host`, so a retry at another server may keep that `Host`.
     let host = match group.is_some() || authority == "localhost" {
         true => authority.replace('{', "{{").replace('}', "}}"),
         false => "{upstream}".to_owned(),

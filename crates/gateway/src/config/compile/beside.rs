@@ -1,4 +1,4 @@
-//! Keys that take effect only together with another key. Setting one without the other is a fault, since the operator
+//! Keys that have an effect only together with another key. Setting such a key alone is a fault, since the operator
 //! expects an effect.
 
 use super::{Fault, Findings, tcp};
@@ -156,7 +156,8 @@ pub(super) fn of_listener(listener: &Listener, key: &str, findings: &mut Finding
     }
 }
 
-/// Checks for settings of disabled tickets or sessions, and for curve settings that no handshake uses.
+/// Checks a listener's TLS for settings without effect: ticket secrets without tickets, stored sessions without TLS
+/// 1.2, and curves that no handshake uses.
 fn of_tls(tls: &ListenerTls, key: &str, findings: &mut Findings) {
     if tls.tickets == Some(0) {
         let set = [("ticket_secrets", tls.ticket_secrets.is_some())];

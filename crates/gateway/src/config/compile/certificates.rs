@@ -14,13 +14,14 @@ use weir_tls::{Certificate, Curves, Identity, SettingsError, SystemTime};
 /// Certificates of an earlier configuration whose files are unchanged.
 pub(crate) type KnownCertificates<'a> = HashMap<FilesOfCertificate<'a>, &'a Certificate>;
 
-/// The certificates of a configuration.
+/// The certificates of a configuration, by index and by name.
 pub(super) struct Certificates<'a> {
-    /// The index of each named certificate in the document.
+    /// The index of each named certificate in the configuration.
     names: BTreeMap<&'a str, usize>,
-    /// The number of certificates in the document.
+    /// The number of certificates in the configuration.
     count: usize,
-    /// The certificates, in the order of the document; empty if no listener presents any; `None` if there is a fault.
+    /// The certificates, in the order of the configuration; empty if no listener presents any; `None` if there is a
+    /// fault.
     pub loaded: Option<Vec<Certificate>>,
 }
 
@@ -205,7 +206,7 @@ mod tests {
                 .certificate
                 .is_clone_of(&before.snapshot.certificates[was].certificate)
         };
-        // The same certificates at other positions in the document.
+        // The same certificates in another order.
         let mut second = check(&["three", "two", "one"], Some(&first));
         assert!(are_clones(&second, 1, &first, 1) && are_clones(&second, 2, &first, 0));
         issue(&authority, &directory, "two");

@@ -169,8 +169,8 @@ fn alpn(listener: &document::Listener) -> Vec<Vec<u8>> {
     http2.into_iter().chain([HTTP_1_1, HTTP_1_0]).map(<[u8]>::to_vec).collect()
 }
 
-/// The TLS state of a listener. `certificates` is `None` if they are at fault; then the result is `Ok(None)`, unless
-/// the settings are at fault, too.
+/// The TLS state of a listener. `certificates` is `None` if a certificate is at fault: the function then only checks
+/// the settings, and returns `Ok(None)` if they are valid.
 fn server(
     config: &Config,
     certificates: Option<Vec<Certificate>>,

@@ -231,7 +231,7 @@ fn min_rates(written: document::MinRate, key: &str) -> Result<MinRates, Fault> {
     Ok(MinRates { request: rate("request", request, 0)?, response: rate("answer", answer, LUMP)? })
 }
 
-/// Converts a number. Fails if the number is out of `range`.
+/// Converts a number of bytes. Fails if it is out of `range`.
 fn size(key: impl Into<String>, bytes: u64, range: RangeInclusive<u64>) -> Result<usize, Fault> {
     match range.contains(&bytes) {
         true => Ok(bytes as usize),

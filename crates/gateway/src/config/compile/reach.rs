@@ -9,8 +9,8 @@ use crate::config::document::{Bind, Config, Listener, Route};
 use crate::route::PathPattern;
 use std::collections::HashMap;
 
-/// Adds a warning for each route that no request can take, for each listener that serves in cleartext what another one
-/// serves with TLS, and for each redirect to `https` without a listener with TLS.
+/// Adds a warning for each route that no request can take, for each cleartext listener that serves a route to a service
+/// which another listener serves with TLS, and for each redirect to `https` without a listener with TLS.
 pub(super) fn warn(config: &Config, findings: &mut Findings) {
     let routes = Reach::new(config);
     for (index, route) in config.routes.iter().enumerate() {
@@ -180,8 +180,8 @@ fn places_of(route: &Route) -> impl Iterator<Item = (Option<String>, String)> {
     hosts.into_iter().flat_map(move |host| paths.clone().into_iter().map(move |path| (host.clone(), path)))
 }
 
-/// Whether any client can connect to the listener in cleartext: no proxy is in front, and it is not limited to loopback
-/// or a Unix socket.
+/// Whether a listener serves the requests of any client in cleartext: it has no `tls`, `tcp`, `redirect` or `allow`, no
+/// proxy is in front, and at least one of its addresses is an IP address other than loopback.
 fn is_open(listener: &Listener) -> bool {
     let is_outside = |bind: &Bind| match bind {
         Bind::Tcp { host, .. } => {
@@ -199,7 +199,8 @@ fn is_open(listener: &Listener) -> bool {
         && listener.bind.iter().any(is_outside)
 }
 
-/// Whether a listener admits some clients of a network. Behind a proxy this is unknown, so the result is true.
+/// Whether a listener admits at least some clients of a network. Behind a proxy this is unknown, so the function
+/// returns true.
 fn lets_in(listener: &Listener, client: Network) -> bool {
     if !listener.proxy_protocol.is_empty() || !listener.trusted_proxies.is_empty() {
         return true;

@@ -44,7 +44,7 @@ fn secure_port(config: &Config, key: &str) -> Result<u16, Fault> {
     let binds =
         config.listeners.values().filter(|listener| has_tls(listener)).flat_map(|listener| &listener.bind);
     let port = |bind: &Bind| match bind {
-        // The kernel chooses the port in place of 0, and a Unix socket has none.
+        // The kernel replaces port 0 with a free port, and a Unix socket has no port.
         Bind::Tcp { port: 0, .. } | Bind::Unix(_) => None,
         Bind::Tcp { port, .. } => Some(*port),
     };
@@ -75,7 +75,8 @@ pub(super) fn is_for_challenges(route: &document::Route) -> bool {
     !route.path.is_empty() && route.path.iter().all(is_one)
 }
 
-/// Checks that none of the route's listeners redirects all requests before it, unless the route is for ACME challenges.
+/// Checks that the route names no listener that redirects all requests, since no request from there would reach the
+/// route. Routes for ACME challenges are exempt.
 pub(super) fn check_listeners(config: &Config, route: &document::Route, key: &str, findings: &mut Findings) {
     if is_for_challenges(route) {
         return;

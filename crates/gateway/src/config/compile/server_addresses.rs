@@ -31,7 +31,7 @@ impl Finder {
         Self::of(&config.dns, servers.map(|server| &server.url), HashMap::new())
     }
 
-    /// Resolves the names of these places, except `known` ones, with the configured name servers. Fails if the name
+    /// Resolves the names of these places with the configured name servers, except places in `known`. Fails if the name
     /// servers cannot be used.
     pub(super) fn of<'a>(
         dns: &Dns,

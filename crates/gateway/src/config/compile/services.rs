@@ -95,7 +95,7 @@ fn compile_one(
         servers,
         balance: service.balance,
         hash: service.hash.clone().unwrap_or(HashOn::Client),
-        // [`super::sticky`] sets it later, since it needs the listeners.
+        // [`super::sticky`] sets the cookie later, since its secret may be a listener's ticket secret.
         sticky: None,
         eject: service.eject,
         health: service.health.clone(),

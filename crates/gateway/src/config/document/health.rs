@@ -51,7 +51,7 @@ pub struct Statuses {
 }
 
 impl Health {
-    /// The maximum length of a service's name for `grpc`, in bytes.
+    /// The maximum length of the gRPC service name in `grpc`, in bytes.
     pub(crate) const MOST_NAME: usize = 256;
 
     /// Whether a server that responds with this status is healthy.

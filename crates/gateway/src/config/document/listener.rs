@@ -164,8 +164,8 @@ pub enum Underscores {
     /// Removes and counts them (`weir_underscore_fields_dropped_total`).
     #[default]
     Drop,
-    /// Forwards them, except names that a server may read as a field of the gateway, the route or the protocol
-    /// (`X_Forwarded_For`, `Content_Length`).
+    /// Forwards them, but drops those that a server may mistake for a field that the gateway or the route sets, or for
+    /// one of HTTP's own (`X_Forwarded_For`, `Content_Length`).
     Pass,
     /// Responds with `400 underscore_in_field_name`.
     Reject,

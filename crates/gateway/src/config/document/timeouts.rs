@@ -90,8 +90,8 @@ pub struct Timeouts {
     #[serde(deserialize_with = "duration")]
     #[schemars(schema_with = "value_schemas::time")]
     pub upgrade_drain: Duration,
-    /// From the start of an upgrade's new process until it serves, for all steps together; then the old process
-    /// continues. Name resolution may take half of it.
+    /// From the start of an upgrade's new process until it serves, for all steps together; if that takes longer, the
+    /// old process continues. Name resolution may take half of this time.
     #[serde(deserialize_with = "duration")]
     #[schemars(schema_with = "value_schemas::time")]
     pub upgrade: Duration,

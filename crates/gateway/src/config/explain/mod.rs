@@ -26,7 +26,7 @@ impl Checked {
 fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
     let Snapshot {
         limits: general,
-        // `checked` contains the certificates of the files, which are described instead.
+        // Described below from [`Checked::certificates`], which excludes those set at run time.
         certificates: _,
         listeners,
         services,

@@ -109,7 +109,7 @@ fn lines(service: &Written) -> Vec<String> {
     lines
 }
 
-/// The name of a variant in a configuration file.
+/// The name of an enum variant as a configuration file writes it.
 fn kebab(value: &impl fmt::Debug) -> String {
     let mut text = String::new();
     for c in format!("{value:?}").chars() {

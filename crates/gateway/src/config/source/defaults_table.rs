@@ -3,7 +3,7 @@
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-/// Keys that apply to any route; the others need a `service`.
+/// Keys that apply to any route; all other default keys need a route with a `service`.
 const OF_ALL: &[&str] = &["response_headers", "rate"];
 
 /// Adds to each route the default keys that it does not set; to a route without a `service`, only those in [`OF_ALL`].

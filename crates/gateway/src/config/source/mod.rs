@@ -1,5 +1,5 @@
-//! The source of a configuration: its file and the included ones, merged into one document, with environment variables
-//! replaced.
+//! The source of a configuration: its file and the files it includes, merged into one document, with environment
+//! variables expanded.
 
 mod advice;
 mod defaults_table;

@@ -61,7 +61,8 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// Every path key of the document is in the list; a missing one would be relative to the working directory.
+    /// [`PATHS`] contains every key whose value is a path; a path under a missing key would be relative to the working
+    /// directory.
     #[test]
     fn no_path_of_the_document_is_left_out() {
         let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config/document");

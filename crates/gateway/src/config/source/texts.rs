@@ -1,4 +1,4 @@
-//! The texts of the configuration file and of the files that it includes, with the place of each byte.
+//! The texts of the configuration file and of the files that it includes, with the file and line of each byte.
 
 use super::{include, of_environment};
 use crate::config::finding::{Findings, Location};
@@ -15,7 +15,7 @@ pub(crate) struct Texts(pub(super) Vec<Text>);
 pub(super) struct Text {
     pub(super) path: PathBuf,
     pub(super) text: String,
-    /// The offset of the first byte among all texts.
+    /// The offset of the text's first byte in the joined texts.
     pub(super) start: usize,
 }
 

@@ -1,5 +1,5 @@
 //! Conversion of a document to typed settings. It reports each wrong key, up to [`MOST`], and removes it to check the
-//! others.
+//! remaining keys.
 
 use super::{Document, advice};
 use crate::config::document::{Config, RouteDefaults};

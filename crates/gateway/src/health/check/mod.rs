@@ -48,7 +48,7 @@ enum State {
 /// The step after the connection and the handshake.
 #[derive(Debug)]
 enum Probe {
-    /// None: the server passes once the connection is open.
+    /// No further step: the server passes once the connection is open.
     Connection,
     Http1(http1::Get),
     Http2(Box<http2::Request>),

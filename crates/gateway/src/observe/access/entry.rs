@@ -48,7 +48,7 @@ pub(crate) struct Line<'a> {
     pub now: Instant,
 }
 
-/// A duration for the log, in milliseconds with three decimals.
+/// A duration in microseconds, logged as milliseconds with three decimals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Millis(u64);
 

@@ -5,7 +5,7 @@ use weir_transport::Address;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
-    /// Whether this is an admin or metrics address, not a listener's.
+    /// Whether this is the admin or metrics address, rather than a listener's.
     pub admin: bool,
     pub name: String,
     /// The address as written in the configuration, without a scheme.
@@ -26,12 +26,12 @@ pub(crate) struct Matched<C> {
     pub left: Vec<(usize, C)>,
 }
 
-/// Assigns the sockets. Sockets of one address stay together, in order.
+/// Assigns sockets to `wanted` addresses, the closest matches first. Sockets of one address stay together, in order.
 pub(crate) fn matched<C: Candidate>(wanted: &[Wanted], given: Vec<C>) -> Matched<C> {
     let mut taken: Vec<Vec<C>> = wanted.iter().map(|_| Vec::new()).collect();
     let mut left: Vec<(usize, C)> = given.into_iter().enumerate().collect();
-    // Try the closest matches first: several listeners may have port 0, and an address may have moved to another
-    // listener.
+    // With weaker matches first, a socket could go to the wrong address: several listeners may have port 0, and an
+    // address may have moved to another listener.
     for fits in [is_same, has_same_place, has_same_address, has_same_name] {
         for (wanted, taken) in wanted.iter().zip(&mut taken).filter(|(_, taken)| taken.is_empty()) {
             let first = left.iter().find(|(_, given)| fits(wanted, given));

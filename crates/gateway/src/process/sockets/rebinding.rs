@@ -21,7 +21,7 @@ pub(crate) struct Rebinder {
     leaving_until: Option<Instant>,
 }
 
-/// An address that this process listens on, for a listener.
+/// A listener's address on which this process listens.
 #[derive(Clone, Debug)]
 struct InUse {
     id: ListenerId,

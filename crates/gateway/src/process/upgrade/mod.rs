@@ -34,7 +34,7 @@ pub(crate) enum Outcome {
     Refused { error: String },
 }
 
-/// The state of this process's upgrade: it may attempt several, but at most one succeeds.
+/// The state of this process's upgrades: it may attempt several, of which at most one succeeds.
 #[derive(Debug)]
 pub(crate) struct Upgrades {
     phase: Mutex<Phase>,
@@ -290,8 +290,8 @@ impl Upgrades {
         Ok(())
     }
 
-    /// Decides, by the new process's last message, whether it is the service from now on; afterwards it can send no
-    /// more messages. Errors: the reason why it is not the service.
+    /// Decides by the new process's last message whether that process is the service from now on. Afterwards, the new
+    /// process can send no more messages. Errors: the reason why it is not the service.
     fn conclude(&self, phase: &mut Phase) -> Result<(), Failure> {
         let Phase::Upgrading(sockets, Some(Candidate { line, left: Some(left) })) = &*phase else {
             return Err(Failure::Said("it was not told to go on".to_owned()));

@@ -1,4 +1,4 @@
-//! The old process's side of an upgrade: the new process.
+//! The old process's side of an upgrade: starts the new process and hands over to it.
 
 use super::certificates;
 use super::channel::{Channel, MOST};
@@ -98,7 +98,7 @@ impl NewProcess {
         let _ = self.line.channel.wait(self.until);
     }
 
-    /// Kills the process if it still runs, and returns the reason as a message.
+    /// Kills the process if it still runs, and returns the reason for the failure as a message.
     pub(super) fn end(mut self, why: Failure) -> String {
         let why = self.in_words(why);
         end(&mut self.child);
@@ -199,7 +199,7 @@ impl Line {
 }
 
 impl From<FromNew> for Failure {
-    /// The failure that a message other than the expected one means.
+    /// The failure for a message other than the expected one.
     fn from(word: FromNew) -> Self {
         match word {
             FromNew::Failed { why } => Self::Said(why),

@@ -1,4 +1,4 @@
-//! The new process's side of an upgrade: the old process.
+//! The new process's side of an upgrade: takes over from the old process.
 
 use super::certificates;
 use super::channel::Channel;
@@ -145,5 +145,5 @@ fn given(handed: Handed, descriptor: OwnedFd) -> io::Result<Given> {
 /// The timeout of [`OldProcess::be_heard`]. The old process usually receives the report immediately.
 const HEARING: Duration = Duration::from_secs(5);
 
-/// The maximum length of an error, in characters.
+/// The maximum length of the error message that [`OldProcess::fail`] reports, in characters.
 const WORDS: usize = 4000;

@@ -44,7 +44,7 @@ fn arm(timer: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// The time of both clocks at one moment.
+/// The times of the wall clock and of the monotonic clock at one moment.
 #[derive(Clone, Copy, Debug)]
 struct Reading {
     wall: SystemTime,

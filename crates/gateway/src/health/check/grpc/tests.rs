@@ -56,9 +56,9 @@ fn a_serving_server_is_healthy() {
     let long = [&[0x08, 1, 0x12, 200, 1][..], &[7; 200]].concat();
     for message in [
         &[0x08, 1][..],
-        // The longest form of 1.
+        // The longest encoding of 1.
         &[0x08, 0x81, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00],
-        // The last value counts.
+        // If a field occurs twice, the last value counts.
         &[0x08, 2, 0x08, 1],
         // Unknown fields of every type, and field 1 of another type.
         &[0x10, 9, 0x08, 1, 0x19, 1, 2, 3, 4, 5, 6, 7, 8, 0x25, 1, 2, 3, 4, 0x0a, 2, 0x08, 2],
