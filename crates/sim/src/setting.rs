@@ -147,7 +147,8 @@ fn statuses(are_meant: bool, statuses: RangeInclusive<u16>) -> ErrorStatuses {
 /// Error statuses that the gateway retries at another server, if the plan asks for such retries.
 pub(crate) const RETRIED: RangeInclusive<u16> = 502..=504;
 
-/// The minimum rates. A faultless plan has none, since a rough network is slower.
+/// The minimum rates. A faultless plan has none: on a rough network, transfers without a fault may be slower than these
+/// rates, and the gateway would abort them.
 fn min_rate(plan: &Plan) -> MinRate {
     match plan.is_faultless() {
         true => MinRate { request: 0, answer: 0, ..MinRate::default() },

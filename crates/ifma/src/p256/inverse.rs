@@ -158,8 +158,9 @@ const SECOND: usize = 3 * STEPS + 4;
 
 /// Makes 18 division steps on the low 18 bits of two pairs of f and g.
 ///
-/// f and g carry their matrix rows: f starts as f + 2^38 u + 2^58 v, and g as g + 2^38 q + 2^58 r. Each of the 18 steps
-/// halves g, so the columns end up at 2^20 and 2^40.
+/// f and g carry the rows of their matrix, which starts as the identity: f starts as f + 2^38, and g as g + 2^58. After
+/// 18 steps, f is (u f + v g) / 2^18 of these start values, and g is (q f + r g) / 2^18, so the columns are at 2^20 and
+/// 2^40.
 #[inline(always)]
 fn packed_steps(zeta: &mut [i64; 2], low: [[i64; 2]; 2]) -> [Matrix; 2] {
     const LOW: i64 = (1 << STEPS) - 1;

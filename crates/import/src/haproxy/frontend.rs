@@ -134,10 +134,10 @@ fn target(
     Some(Target { service, rules, timeouts, at: section.at.clone() })
 }
 
-/// Groups of listeners with equal routes, in order.
+/// Groups of listeners with equal routes, in order. Each entry: the indexes of the listeners, and their routes.
 type Groups<'a> = Vec<(Vec<usize>, &'a [Leaf])>;
 
-/// A host's routes: the paths that have equal groups, with these groups.
+/// A host's routes. Each entry: the indexes of the paths that have the same groups of listeners, and these groups.
 type Table<'a> = Vec<(Vec<usize>, Groups<'a>)>;
 
 /// The routes of each host, path and listener.
