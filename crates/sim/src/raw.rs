@@ -196,7 +196,7 @@ impl Replay {
         self.pass(Duration::from_secs(4000));
         assert_eq!(self.ledger.violations, Vec::<String>::new());
         // The gateway parses a head when its first bytes arrive, when one of its lines ends, and at the end of the
-        // stream. This bounds the bytes parsed in vain.
+        // stream. This bounds the wasted parsing.
         let (Sent { bytes, lines }, in_vain) = (self.sent, self.gateway.parsed_in_vain());
         let most = bytes * (2 * lines + 4);
         assert!(in_vain <= most, "{in_vain} bytes parsed in vain, of {bytes} in {lines} lines");
