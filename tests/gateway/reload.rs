@@ -381,7 +381,7 @@ fn a_request_that_waits_for_a_service_that_is_gone_is_routed_anew() {
     assert_eq!(clients[0].answer(Method::Get).text(), "slow", "what has begun goes on");
 }
 
-/// Regression test: the gateway answered with 500, since the service was gone when the body was complete.
+/// Regression test: the gateway responded with 500, since the service was gone when the body was complete.
 #[test]
 fn a_buffered_request_of_a_service_that_is_gone_is_routed_anew() {
     let (old, next) = (named("old"), counting());
@@ -413,8 +413,8 @@ fn a_buffered_request_of_a_service_that_is_gone_is_routed_anew() {
     }
 }
 
-/// To the gateway, a server with another connection limit is a new server. The old connection closes before the response, and the
-/// gateway retries the request.
+/// To the gateway, a server with another connection limit is a new server. The old connection closes before the
+/// response, and the gateway retries the request.
 #[test]
 fn a_request_is_sent_again_to_a_server_that_was_replaced_meanwhile() {
     let close = Switch::default();

@@ -92,7 +92,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Routes a queued request again, after a reload removed its service.
+    /// Routes a queued or buffered request again, after a reload removed its service.
     fn begin_again(&mut self, id: ExchangeId) {
         if self.exchanges.get(id).is_some_and(|exchange| exchange.sent_body.is_some()) {
             // An HTTP/2 server has refused the request after part of its body was decoded and sent. A new exchange
