@@ -125,9 +125,9 @@ impl Ejection {
         }
     }
 
-    /// Begins a slow return, unless the server is ejected or returning already.
+    /// Begins a slow return, unless the server is ejected: then it follows the ejection.
     pub(crate) fn begin_return(&mut self, now: Instant) {
-        if self.state == EjectionState::Good {
+        if !self.is_ejected(now) {
             self.state = EjectionState::Returning { since: now };
         }
     }

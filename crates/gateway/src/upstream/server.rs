@@ -78,39 +78,31 @@ impl Server {
         }
     }
 
-    /// Records a change of the server's health. A server that is down gets no requests; one that is up again returns
-    /// slowly.
+    /// Records a change of the server's health. A server that is down gets no requests.
     pub(crate) fn note_health(&mut self, up: bool, now: Instant) {
-        let was_down = std::mem::replace(&mut self.is_down, !up);
-        self.settle();
-        if was_down && up {
-            self.ejection.begin_return(now);
-        }
+        self.is_down = !up;
+        self.settle(now);
     }
 
-    /// Applies an override. If the override reopens the server, its share grows slowly, as after an ejection.
+    /// Applies an override.
     pub(crate) fn apply_override(&mut self, set: Override, now: Instant) {
-        let had_none = self.is_withheld();
         self.set = set;
         self.weight = set.weight.unwrap_or(self.config.weight);
-        self.settle();
-        if had_none && !self.is_withheld() {
-            self.ejection.begin_return(now);
-        }
+        self.settle(now);
     }
 
-    fn settle(&mut self) {
+    /// Derives what the server takes. A server that opens again returns slowly, whatever kept it closed.
+    fn settle(&mut self, now: Instant) {
+        let was_open = self.is_open();
         self.takes = match self.set {
             _ if self.is_down || self.weight == 0 => Takes::None,
             Override { is_drained: true, .. } => Takes::Bound,
             Override { is_drained: false, .. } => Takes::All,
         };
         self.max_idle = if self.is_open() { self.config.pool.max_idle as usize } else { 0 };
-    }
-
-    /// Whether an operator withholds requests, by a drain or a weight of 0.
-    fn is_withheld(&self) -> bool {
-        self.set.is_drained || self.weight == 0
+        if !was_open && self.is_open() {
+            self.ejection.begin_return(now);
+        }
     }
 
     /// Whether the server takes requests of all clients: it is neither down nor drained, and its weight is not 0.
@@ -266,8 +258,53 @@ mod tests {
         // Passed checks of a server that is up change nothing.
         server.note_health(true, start);
         assert_eq!(server.share(start, seconds(100)), 700);
-        server.note_health(false, start);
-        server.note_health(true, start);
-        assert_eq!(server.share(start, seconds(100)), 70, "it was down");
+    }
+
+    /// A return that began while the server was closed for another reason gave it its full share at once when it
+    /// opened.
+    #[test]
+    fn a_slow_return_begins_when_the_last_reason_is_gone() {
+        let seconds = Duration::from_secs;
+        type Step = fn(&mut Server, Instant);
+        let down: Step = |server, at| server.note_health(false, at);
+        let up: Step = |server, at| server.note_health(true, at);
+        let drain: Step = |server, at| server.apply_override(Override { is_drained: true, weight: None }, at);
+        let turn_off: Step =
+            |server, at| server.apply_override(Override { is_drained: false, weight: Some(0) }, at);
+        let ready: Step = |server, at| server.apply_override(Override::default(), at);
+        let cases: [(&str, &[Step]); 6] = [
+            ("down", &[down, up]),
+            ("drained", &[drain, ready]),
+            ("a weight of 0", &[turn_off, ready]),
+            ("drained, then down", &[drain, down, ready, up]),
+            ("down and drained, up first", &[down, drain, up, ready]),
+            ("down twice", &[down, up, down, up]),
+        ];
+        for (name, steps) in cases {
+            let (mut server, mut now) = (server(), Instant::now());
+            for step in steps {
+                now += seconds(200);
+                step(&mut server, now);
+            }
+            assert_eq!(server.share(now, seconds(100)), 20, "{name}");
+            assert_eq!(server.share(now + seconds(100), seconds(100)), 200, "{name}");
+        }
+    }
+
+    /// The end of a period that expired while the server was closed does not shorten its return; a period that has
+    /// not expired holds.
+    #[test]
+    fn a_server_that_opens_after_an_ejection_returns_slowly_from_then_on() {
+        let seconds = Duration::from_secs;
+        let eject = Eject { failures: 1, period: seconds(10), ..Eject::default() };
+        for (open_after, share) in [(5, None), (50, Some(20))] {
+            let (mut server, start) = (server(), Instant::now());
+            assert!(server.failed(start, &eject, Counted::No).is_some());
+            server.note_health(false, start);
+            let opened = start + seconds(open_after);
+            server.note_health(true, opened);
+            let available = server.is_available(opened);
+            assert_eq!(available.then(|| server.share(opened, seconds(100))), share, "{open_after}");
+        }
     }
 }
