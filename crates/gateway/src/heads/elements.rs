@@ -26,17 +26,16 @@ pub(super) fn lines<'a>(head: &'a RequestHead, buf: &'a [u8]) -> Vec<(&'a [u8], 
 /// All hops of a line; `None` unless the whole line is a list of elements. Empty elements are ignored (RFC 9110 section
 /// 5.6.1.2).
 fn parse(mut rest: &[u8]) -> Option<Vec<Hop<'_>>> {
-    let (mut hops, mut hop, mut is_empty) = (Vec::new(), Hop::default(), true);
+    let (mut hops, mut hop, mut names) = (Vec::new(), Hop::default(), Vec::new());
     loop {
         rest = rest.trim_ascii_start();
         if !matches!(rest.first(), None | Some(b',' | b';')) {
-            rest = pair(rest, &mut hop)?.trim_ascii_start();
-            is_empty = false;
+            rest = pair(rest, &mut hop, &mut names)?.trim_ascii_start();
         }
         let next = rest.split_first();
-        if !matches!(next, Some((b';', _))) && !is_empty {
+        if !matches!(next, Some((b';', _))) && !names.is_empty() {
             hops.push(std::mem::take(&mut hop));
-            is_empty = true;
+            names.clear();
         }
         match next {
             None => return Some(hops),
@@ -46,22 +45,22 @@ fn parse(mut rest: &[u8]) -> Option<Vec<Hop<'_>>> {
     }
 }
 
-/// Parses a pair such as `for=192.0.2.1` into `hop`; returns the rest of the text.
-fn pair<'a>(text: &'a [u8], hop: &mut Hop<'a>) -> Option<&'a [u8]> {
+/// Parses a pair such as `for=192.0.2.1` into `hop`; returns the rest of the text. `names`: the parameters of the same
+/// element, of which each may occur only once.
+fn pair<'a>(text: &'a [u8], hop: &mut Hop<'a>, names: &mut Vec<&'a [u8]>) -> Option<&'a [u8]> {
     let equals = text.iter().position(|byte| *byte == b'=')?;
     let name = text[..equals].trim_ascii_end();
-    let (value, rest) = value(text[equals + 1..].trim_ascii_start())?;
-    let place = match () {
-        () if name.eq_ignore_ascii_case(b"for") => &mut hop.sender,
-        () if name.eq_ignore_ascii_case(b"proto") => &mut hop.proto,
-        () if name.eq_ignore_ascii_case(b"host") => &mut hop.host,
-        () => return is_token(name).then_some(rest),
-    };
-    // A parameter may occur only once in an element.
-    if place.is_some() {
+    if !is_token(name) || names.iter().any(|earlier| earlier.eq_ignore_ascii_case(name)) {
         return None;
     }
-    *place = value;
+    names.push(name);
+    let (value, rest) = value(text[equals + 1..].trim_ascii_start())?;
+    match () {
+        () if name.eq_ignore_ascii_case(b"for") => hop.sender = value,
+        () if name.eq_ignore_ascii_case(b"proto") => hop.proto = value,
+        () if name.eq_ignore_ascii_case(b"host") => hop.host = value,
+        () => {}
+    }
     Some(rest)
 }
 
@@ -128,6 +127,9 @@ mod tests {
             "for=10.1.1.1;by=\"x\"y",
             "for=10.1.1.1;by=x\"y\"",
             "for=10.1.1.1;for=10.1.1.2",
+            "for=;FOR=10.1.1.2",
+            "for=\"a\\\"b\";for=10.1.1.2",
+            "for=10.1.1.1;by=x;by=y",
             "for=10.1.1.1 for=10.1.1.2",
             "for=10.1.1.1;b y=x",
             "for=10.1.1.1;=x",
