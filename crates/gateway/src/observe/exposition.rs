@@ -36,6 +36,27 @@ impl Exposition {
         let _ = writeln!(self.0, " {value}");
     }
 
+    /// Appends a histogram of durations: cumulative buckets, sum and count. `bounds`: the upper bounds of all `buckets`
+    /// but the last, in microseconds.
+    pub(super) fn histogram(
+        &mut self,
+        name: &str,
+        labels: &[(&str, &str)],
+        bounds: impl Iterator<Item = u64>,
+        buckets: &[u64],
+        sum_us: u64,
+    ) {
+        let [bucket, sum, count] = ["bucket", "sum", "count"].map(|part| format!("{name}_{part}"));
+        let bounds = bounds.map(|bound| (bound as f64 / 1e6).to_string());
+        let mut all = 0;
+        for (bound, count) in bounds.chain(["+Inf".to_owned()]).zip(buckets) {
+            all += count;
+            self.sample(&bucket, &[labels, &[("le", bound.as_str())]].concat(), all);
+        }
+        self.sample(&sum, labels, sum_us as f64 / 1e6);
+        self.sample(&count, labels, all);
+    }
+
     pub(crate) fn finish(self) -> String {
         self.0
     }

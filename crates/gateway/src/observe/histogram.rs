@@ -1,4 +1,5 @@
-//! The histogram of durations, and the bounds of its buckets.
+//! The histogram of all requests' durations, and the bounds of its buckets. `latency.rs` has those of services and
+//! routes.
 
 use super::exposition::Exposition;
 use super::latency::Measured;
@@ -48,14 +49,6 @@ impl Field for Histogram {
 
     fn write(&self, row: &Row, text: &mut Exposition) {
         text.family(row.name, row.kind.name(), row.help);
-        let [bucket, sum, count] = ["bucket", "sum", "count"].map(|part| format!("{}_{part}", row.name));
-        let bounds = BOUNDS.iter().map(|bound| (*bound as f64 / 1e6).to_string());
-        let mut all = 0;
-        for (bound, count) in bounds.chain(["+Inf".to_owned()]).zip(self.buckets) {
-            all += count;
-            text.sample(&bucket, &[("le", &bound)], all);
-        }
-        text.sample(&sum, &[], self.sum_us as f64 / 1e6);
-        text.sample(&count, &[], all);
+        text.histogram(row.name, &[], BOUNDS.into_iter(), &self.buckets, self.sum_us);
     }
 }

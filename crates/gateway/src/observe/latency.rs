@@ -1,4 +1,4 @@
-//! Response times of a service or a named route, by class of status.
+//! Histograms of the response times of services and named routes, by class of status.
 
 use super::counters::CLASSES;
 use super::exposition::Exposition;
@@ -90,23 +90,12 @@ pub(super) fn metrics(services: &LatencyByName, routes: &LatencyByName, text: &m
 /// Appends a family, without classes that had no response.
 fn family(name: &str, help: &str, label: &str, all: &LatencyByName, text: &mut Exposition) {
     text.family(name, "histogram", help);
-    let [bucket, sum, count] = ["bucket", "sum", "count"].map(|part| format!("{name}_{part}"));
-    let bounds = BOUNDS.iter().step_by(2).map(|bound| (*bound as f64 / 1e6).to_string());
-    let bounds: Vec<_> = bounds.chain(["+Inf".to_owned()]).collect();
     for (of, Latency(classes)) in all {
         for (class, OfClass { buckets, sum_us }) in CLASSES.iter().zip(classes) {
-            let total: u64 = buckets.iter().sum();
-            if total == 0 {
-                continue;
+            if buckets.iter().any(|count| *count > 0) {
+                let labels = [(label, of.as_str()), ("class", *class)];
+                text.histogram(name, &labels, BOUNDS.into_iter().step_by(2), buckets, *sum_us);
             }
-            let (of, class) = ((label, of.as_str()), ("class", *class));
-            let mut so_far = 0;
-            for (bound, count) in bounds.iter().zip(buckets) {
-                so_far += count;
-                text.sample(&bucket, &[of, class, ("le", bound)], so_far);
-            }
-            text.sample(&sum, &[of, class], *sum_us as f64 / 1e6);
-            text.sample(&count, &[of, class], total);
         }
     }
 }
