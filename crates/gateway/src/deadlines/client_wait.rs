@@ -40,6 +40,13 @@ impl Wait {
         }
     }
 
+    /// Whether this wait continues as `want`, with its deadline. Moved bytes begin a new wait if they restart the
+    /// timeout.
+    #[inline]
+    pub(crate) fn continues(self, want: Self, moved: bool) -> bool {
+        self == want && !(moved && want.is_refreshed_by_progress())
+    }
+
     /// Whether moving bytes restart the timeout. Other timeouts are absolute: a trickle of bytes does not extend them.
     pub(crate) fn is_refreshed_by_progress(self) -> bool {
         match self {
@@ -72,8 +79,7 @@ pub(crate) enum Cause {
     Limit(Limit),
 }
 
-/// The deadline of the current wait. A wait that continues keeps its deadline, unless bytes that restart the timeout
-/// have `moved`.
+/// The deadline of the current wait. A wait that [continues](Wait::continues) keeps its deadline.
 pub(crate) fn deadline_of(
     before: Option<(Instant, Wait)>,
     want: Option<Wait>,
@@ -81,7 +87,7 @@ pub(crate) fn deadline_of(
     deadline: impl FnOnce(Wait) -> Instant,
 ) -> Option<(Instant, Wait)> {
     let want = want?;
-    let continued = before.filter(|(_, wait)| *wait == want && !(moved && want.is_refreshed_by_progress()));
+    let continued = before.filter(|(_, wait)| wait.continues(want, moved));
     Some(continued.unwrap_or_else(|| (deadline(want), want)))
 }
 

@@ -1,4 +1,11 @@
 //! Deadlines: timeouts of waits, and limits on bodies. Exchanges and connections store them.
+//!
+//! | timer of | its current wait | set in | expires in |
+//! | --- | --- | --- | --- |
+//! | a client's connection | `downstream/current_wait.rs` | `worker/settle.rs` | `worker/due.rs` |
+//! | a client that reads the last bytes of a response | the same | `worker/timers.rs` | `worker/due.rs` |
+//! | an exchange | `exchange/timing.rs` | `worker/timers.rs` | `worker/due.rs` |
+//! | a server's connection | `upstream/current_wait.rs` | `worker/settle.rs` | `worker/due.rs` |
 
 mod bodies;
 mod client_wait;

@@ -33,6 +33,12 @@ impl ServerWait {
         }
     }
 
+    /// As [`Wait::continues`](super::Wait::continues).
+    #[inline]
+    pub(crate) fn continues(self, want: Self, moved: bool) -> bool {
+        self == want && !(moved && want.is_refreshed_by_progress())
+    }
+
     /// Whether moving bytes restart the timeout. For `Response` these are bytes of the request.
     pub(crate) fn is_refreshed_by_progress(self) -> bool {
         match self {

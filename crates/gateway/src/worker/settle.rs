@@ -183,8 +183,8 @@ impl<N: Net> Worker<N> {
     /// As [`Self::settle_upstream`], for a connection in a tunnel.
     fn settle_tunnelled(&mut self, id: UpstreamId, tunnel: TunnelId) {
         self.settle_tunnel(tunnel);
-        // The tunnel may have ended, or changed to another server. This connection is then closed, and a new one is
-        // touched.
+        // The tunnel may have ended, or changed to another server: then this connection is dropped, or touched again in
+        // order to close.
         let Some(tunnel) = self.tunnels.get(tunnel).filter(|tunnel| tunnel.upstream == id) else { return };
         let client = self.clients.get(tunnel.client);
         let blocked = client.is_some_and(|client| is_full(client.transport.pending(), None));
@@ -254,8 +254,7 @@ fn watch_client<N: Net>(
     match (client.timer.pending(), want) {
         (None, None) => {}
         (Some(_), None) => client.timer.clear(),
-        (Some((_, why)), Some(want))
-            if why == Cause::Waited(want) && !(moved && want.is_refreshed_by_progress()) => {}
+        (Some((_, Cause::Waited(before))), Some(want)) if before.continues(want, moved) => {}
         (_, Some(want)) => {
             let policy = core.plan.policy();
             let within = match tunnel.filter(|_| want == Wait::Tunnel) {
@@ -289,7 +288,7 @@ pub(super) fn watch_upstream<N: Net>(
     match (upstream.timer.pending(), want) {
         (None, None) => {}
         (Some(_), None) => upstream.timer.clear(),
-        (Some((_, why)), Some(want)) if why == want && !(moved && want.is_refreshed_by_progress()) => {}
+        (Some((_, before)), Some(want)) if before.continues(want, moved) => {}
         (_, Some(want)) => {
             let policy = exchange.map_or_else(|| core.plan.policy(), Exchange::policy);
             let at = core.net.now() + upstream.timeout(want, &policy.timeouts);

@@ -43,16 +43,14 @@ impl<N: Net> Worker<N> {
         exchange.set_timer(nearest(waits, server, limit), self.core.net.wheel(), id.key());
     }
 
-    /// The deadline of an exchange's wait for its server's stream. A wait that continues keeps its deadline, unless
-    /// bytes that restart the timeout have moved.
+    /// The deadline of an exchange's wait for its server's stream. A wait that continues keeps its deadline.
     fn server_deadline(&mut self, id: ExchangeId) -> Option<(Instant, ServerWait)> {
         let want = self.exchange_upstream_wait(id);
         let exchange = self.exchanges.get_mut(id)?;
         let moved = std::mem::take(&mut exchange.server_moved);
         let before = exchange.timer.as_ref().and_then(|timer| timer.server);
         let want = want?;
-        let continued =
-            before.filter(|(_, wait)| *wait == want && !(moved && want.is_refreshed_by_progress()));
+        let continued = before.filter(|(_, wait)| wait.continues(want, moved));
         Some(
             continued
                 .unwrap_or_else(|| (self.core.net.now() + want.timeout(&exchange.policy().timeouts), want)),
