@@ -68,7 +68,7 @@ pub(crate) fn others(system: &System, before: &Sample, after: &Sample) -> Findin
     }
     subject
         .found(level(share, 0.03, 0.1), value, "Stop other processes, or wait for them.")
-        .mend("ps -eo pid,pcpu,comm --sort=-pcpu | head")
+        .fix("ps -eo pid,pcpu,comm --sort=-pcpu | head")
 }
 
 pub(crate) fn load(system: &System) -> Finding {
@@ -126,10 +126,10 @@ pub(crate) fn swap(system: &System, before: &Sample, after: &Sample) -> Finding 
     let moved = after.swapped.unwrap_or(0).saturating_sub(before.swapped.unwrap_or(0));
     let value = format!("{} of {} MiB used, {moved} pages moved just now", used >> 10, total >> 10);
     match (moved, used) {
-        (1.., _) => subject.bad(value, "Free memory, and turn swap off.").mend("sudo swapoff -a"),
+        (1.., _) => subject.bad(value, "Free memory, and turn swap off.").fix("sudo swapoff -a"),
         (0, 1..) => subject
             .note(value, "Turn it off, so that no page is read back during a run.")
-            .mend("sudo swapoff -a"),
+            .fix("sudo swapoff -a"),
         (0, 0) => subject.good(value),
     }
 }

@@ -15,7 +15,7 @@ pub struct Finding {
     /// What to do or know; empty if good.
     pub advice: String,
     /// The command that fixes it, if any. Never run by the doctor.
-    pub mend: Option<String>,
+    pub fix: Option<String>,
     /// Why it matters.
     pub why: String,
 }
@@ -72,13 +72,13 @@ impl Subject {
         // A cgroup name may contain terminal escape codes.
         let value = value.into().chars().map(|c| if c.is_control() { '?' } else { c }).collect();
         let advice = if level == Level::Good { String::new() } else { advice.to_owned() };
-        Finding { id, value, level, advice, mend: None, why }
+        Finding { id, value, level, advice, fix: None, why }
     }
 }
 
 impl Finding {
     /// Adds the command that fixes it, unless it is good.
-    pub(crate) fn mend(self, command: &str) -> Self {
-        Self { mend: (self.level != Level::Good).then(|| command.to_owned()), ..self }
+    pub(crate) fn fix(self, command: &str) -> Self {
+        Self { fix: (self.level != Level::Good).then(|| command.to_owned()), ..self }
     }
 }

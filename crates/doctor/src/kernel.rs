@@ -18,7 +18,7 @@ fn huge_pages(system: &System) -> Finding {
         Some(value @ ("madvise" | "never")) => subject.good(value),
         Some("always") => subject
             .note("always", "Let programs ask for them instead.")
-            .mend("echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"),
+            .fix("echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"),
         _ => subject.unknown(),
     }
 }
@@ -36,7 +36,7 @@ fn aslr(system: &System) -> Finding {
                 if value == "0" { "off" } else { "partial" },
                 "Turn it on, so that comparisons average over layouts.",
             )
-            .mend("sudo sysctl -w kernel.randomize_va_space=2"),
+            .fix("sudo sysctl -w kernel.randomize_va_space=2"),
         _ => subject.unknown(),
     }
 }
@@ -57,7 +57,7 @@ fn perf(system: &System) -> Finding {
         ..=1 => subject.good(value),
         _ => subject
             .note(value, "Measurements are unaffected, but profiles will lack the kernel.")
-            .mend("sudo sysctl -w kernel.perf_event_paranoid=1"),
+            .fix("sudo sysctl -w kernel.perf_event_paranoid=1"),
     }
 }
 
@@ -73,7 +73,7 @@ mod tests {
             Tree::new(&[("proc/self/status", "CapEff:\t0\n"), ("proc/sys/kernel/perf_event_paranoid", "3")]);
         let found = perf(&tree.system());
         expect(&found, Level::Note, "perf_event_paranoid 3");
-        assert_eq!(found.mend.as_deref(), Some("sudo sysctl -w kernel.perf_event_paranoid=1"));
+        assert_eq!(found.fix.as_deref(), Some("sudo sysctl -w kernel.perf_event_paranoid=1"));
         tree.write("proc/self/status", b"CapEff:\t0000004000000000\n");
         expect(&perf(&tree.system()), Level::Good, "but allowed to profile");
     }

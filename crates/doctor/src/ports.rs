@@ -42,7 +42,7 @@ fn ports(system: &System) -> Finding {
         25_000.. => (Level::Good, ""),
     };
     // More connections than that need more addresses.
-    subject.found(level, value, advice).mend("sudo sysctl -w net.ipv4.ip_local_port_range='32768 65535'")
+    subject.found(level, value, advice).fix("sudo sysctl -w net.ipv4.ip_local_port_range='32768 65535'")
 }
 
 fn time_wait(system: &System) -> Finding {
@@ -56,7 +56,7 @@ fn time_wait(system: &System) -> Finding {
         Some("2") => subject.good("reused on loopback"),
         Some("0") => subject
             .note("not reused", "Turn it on for experiments with new connections.")
-            .mend("sudo sysctl -w net.ipv4.tcp_tw_reuse=2"),
+            .fix("sudo sysctl -w net.ipv4.tcp_tw_reuse=2"),
         _ => subject.unknown(),
     }
 }
@@ -74,7 +74,7 @@ fn backlog(system: &System) -> Finding {
     };
     subject
         .found(level, format!("somaxconn {most}"), "Raise it, so that many users can connect at once.")
-        .mend("sudo sysctl -w net.core.somaxconn=4096")
+        .fix("sudo sysctl -w net.core.somaxconn=4096")
 }
 
 fn loopback(system: &System) -> Finding {
@@ -85,11 +85,11 @@ fn loopback(system: &System) -> Finding {
     let Some(mtu) = system.number::<u64>("sys/class/net/lo/mtu") else { return subject.unknown() };
     let value = format!("MTU {mtu}");
     match mtu {
-        ..1280 => subject.bad(value, "IPv6 needs at least 1280.").mend("sudo ip link set lo mtu 65536"),
+        ..1280 => subject.bad(value, "IPv6 needs at least 1280.").fix("sudo ip link set lo mtu 65536"),
         1280..=9000 => subject.good(value),
         _ => subject
             .note(value, "For realistic costs per byte, lower it during the experiment.")
-            .mend("sudo ip link set lo mtu 1500"),
+            .fix("sudo ip link set lo mtu 1500"),
     }
 }
 
@@ -105,6 +105,6 @@ fn ipv6(system: &System) -> Finding {
         (None, None) => subject.note("not in this kernel", "Use IPv4 addresses."),
         _ => subject
             .note("::1 unavailable", "Use IPv4 addresses, or turn it on.")
-            .mend("sudo sysctl -w net.ipv6.conf.lo.disable_ipv6=0"),
+            .fix("sudo sysctl -w net.ipv6.conf.lo.disable_ipv6=0"),
     }
 }

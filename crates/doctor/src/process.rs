@@ -29,8 +29,8 @@ fn open_files(system: &System) -> Finding {
     };
     let finding = subject.found(level, value, "Raise the limit in the shell that starts the experiment.");
     match hard {
-        ENOUGH_FILES.. => finding.mend(&format!("ulimit -n {}", hard.min(1 << 20))),
-        _ => finding.mend(&format!("sudo prlimit --pid $$ --nofile={}:{}", 1 << 16, 1 << 16)),
+        ENOUGH_FILES.. => finding.fix(&format!("ulimit -n {}", hard.min(1 << 20))),
+        _ => finding.fix(&format!("sudo prlimit --pid $$ --nofile={}:{}", 1 << 16, 1 << 16)),
     }
 }
 
@@ -51,6 +51,6 @@ fn priority(system: &System) -> Finding {
                 "cannot be raised",
                 "Grant the program CAP_SYS_NICE, or the pacer of an open loop may be late.",
             )
-            .mend("sudo setcap cap_sys_nice+ep \"$(command -v weir)\""),
+            .fix("sudo setcap cap_sys_nice+ep \"$(command -v weir)\""),
     }
 }

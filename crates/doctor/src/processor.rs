@@ -51,7 +51,7 @@ fn governor(system: &System) -> Finding {
         "performance" => subject.good(value),
         _ => subject
             .bad(value, "Set all cores to the performance governor.")
-            .mend("sudo cpupower frequency-set -g performance"),
+            .fix("sudo cpupower frequency-set -g performance"),
     }
 }
 
@@ -92,10 +92,10 @@ fn turbo(system: &System) -> Finding {
     match (intel.as_deref(), others.as_deref()) {
         (Some("1"), _) | (None, Some("0")) => subject.good("off"),
         (Some("0"), _) => {
-            subject.note("on", advice).mend("echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo")
+            subject.note("on", advice).fix("echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo")
         }
         (None, Some("1")) => {
-            subject.note("on", advice).mend("echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost")
+            subject.note("on", advice).fix("echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost")
         }
         _ => subject.unknown(),
     }
@@ -133,9 +133,9 @@ fn smt(system: &System) -> Finding {
                 "on, and the allowed cores include siblings",
                 "Turn it off, or allow only one thread per core.",
             )
-            .mend(off),
+            .fix(off),
         Some("1") => {
-            subject.note("on", "Other processes may run on the siblings of the allowed cores.").mend(off)
+            subject.note("on", "Other processes may run on the siblings of the allowed cores.").fix(off)
         }
         _ => subject.unknown(),
     }
@@ -165,7 +165,7 @@ fn isolated(system: &System) -> Finding {
         let (isolated, allowed) = (cores::list(&isolated), cores::list(&allowed));
         return subject
             .note(format!("{value}, but {allowed} allowed"), "Run experiments on the isolated cores.")
-            .mend(&format!("taskset -c {isolated} weir run FILE"));
+            .fix(&format!("taskset -c {isolated} weir run FILE"));
     }
     match allowed.len() {
         ..=ONE_EACH => subject.good(value),
@@ -208,7 +208,7 @@ fn clocksource(system: &System) -> Finding {
     let slow = subject.bad(current, "Use a clock that needs no system call.");
     let available = system.read(&format!("{DIRECTORY}/available_clocksource")).unwrap_or_default();
     match available.split(' ').find(|name| fast.contains(name)) {
-        Some(name) => slow.mend(&format!("echo {name} | sudo tee /{DIRECTORY}/current_clocksource")),
+        Some(name) => slow.fix(&format!("echo {name} | sudo tee /{DIRECTORY}/current_clocksource")),
         None => slow,
     }
 }
@@ -257,10 +257,10 @@ mod tests {
         let tree = Tree::new(&[]);
         tree.write(&format!("{DIRECTORY}/current_clocksource"), b"acpi_pm");
         expect(&clocksource(&tree.system()), Level::Bad, "acpi_pm");
-        assert_eq!(clocksource(&tree.system()).mend, None);
+        assert_eq!(clocksource(&tree.system()).fix, None);
         tree.write(&format!("{DIRECTORY}/available_clocksource"), b"tsc acpi_pm");
-        let mend = clocksource(&tree.system()).mend.expect("tsc is there");
-        assert_eq!(mend, format!("echo tsc | sudo tee /{DIRECTORY}/current_clocksource"));
+        let fix = clocksource(&tree.system()).fix.expect("tsc is there");
+        assert_eq!(fix, format!("echo tsc | sudo tee /{DIRECTORY}/current_clocksource"));
     }
 
     #[test]
@@ -275,7 +275,7 @@ mod tests {
         for allowed in ["0-1", "1-3", "0-7"] {
             let found = found(allowed, "2-3");
             expect(&found, Level::Note, "cores 2-3, but ");
-            assert_eq!(found.mend.as_deref(), Some("taskset -c 2,3 weir run FILE"));
+            assert_eq!(found.fix.as_deref(), Some("taskset -c 2,3 weir run FILE"));
         }
         let several = found("2-5", "2-5");
         expect(&several, Level::Note, "cores 2-5");

@@ -29,7 +29,7 @@ pub fn table(findings: &[Finding]) -> String {
     for finding in sorted.iter().filter(|finding| finding.level != Level::Good && finding.value != UNKNOWN) {
         let head = format!("\n{}: ", finding.id);
         wrap(&mut text, &head, &format!("{} {}", finding.advice, finding.why), 2);
-        if let Some(command) = &finding.mend {
+        if let Some(command) = &finding.fix {
             // Not wrapped, for copying.
             let _ = writeln!(text, "  $ {command}");
         }
@@ -88,7 +88,7 @@ mod tests {
             Subject::new("time-wait", "Ports run out.").note("not reused", "Turn it on."),
             Subject::new("backlog", "Connections are dropped.")
                 .bad("somaxconn 128", "Raise it.")
-                .mend(command),
+                .fix(command),
         ]);
         assert!(text.starts_with("1 bad, 1 to note, 1 good. "), "{text}");
         let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));

@@ -39,7 +39,7 @@ pub(crate) fn expect(finding: &Finding, level: Level, value: &str) {
 #[track_caller]
 pub(crate) fn is_sound(finding: &Finding) {
     assert_eq!(finding.advice.is_empty(), finding.level == Level::Good, "{finding:?}");
-    assert!(finding.mend.is_none() || finding.level != Level::Good, "{finding:?}");
+    assert!(finding.fix.is_none() || finding.level != Level::Good, "{finding:?}");
 }
 
 /// A well-prepared machine with cgroups version 2.

@@ -74,7 +74,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if risen > 0 {
-        println!("{risen} figures are too high: mend that, or commit them with `-- --bless` and the reason");
+        println!("{risen} figures are too high: fix that, or commit them with `-- --bless` and the reason");
         return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS

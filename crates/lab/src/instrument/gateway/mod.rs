@@ -6,12 +6,12 @@ mod conditions;
 mod executor;
 mod factors;
 mod feasible;
+mod fix;
 mod gc;
 mod ignored;
 mod levels;
 mod limit;
 mod load_table;
-mod mend;
 mod plan;
 pub(crate) mod ports;
 mod run;
@@ -36,8 +36,8 @@ pub(crate) use executor::{ProcessExecutor, issue_certificate, sample_values, sho
 #[cfg(test)]
 pub(crate) use factors::Group;
 pub(crate) use factors::{CertificateKind, Load, Mode, Side, Suite, Tls, TlsVersion};
+pub use fix::{Fix, Fixes, proof};
 pub(crate) use levels::Place;
-pub use mend::{Mend, Mends, proof};
 #[cfg(test)]
 pub(crate) use plan::two_digits;
 #[cfg(test)]

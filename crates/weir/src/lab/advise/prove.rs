@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use weir_advice::{Finding, Gain};
 use weir_lab::experiment::metric::Metric;
 use weir_lab::findings::results::Results;
-use weir_lab::instrument::gateway::{Gateway, Mend, Mends, proof};
+use weir_lab::instrument::gateway::{Fix, Fixes, Gateway, proof};
 use weir_lab::planning::cell::Cell;
 use weir_lab::stats::verdict::{Ratio, Verdict};
 use weir_report::model::{self, Accuracy};
@@ -69,15 +69,15 @@ pub(super) fn prove(
     advised: &[Advised],
     blocks: u32,
 ) -> Result<Vec<Proof>, Failure> {
-    let mends = Mends::of(results)?;
+    let fixes = Fixes::of(results)?;
     let mut proofs = Vec::new();
     for Advised { cell, advice } in advised {
         for finding in &advice.findings {
-            let Some(mend) = mends.find(cell, &finding.id) else { continue };
+            let Some(fix) = fixes.find(cell, &finding.id) else { continue };
             let name = format!("{}-{cell}", finding.id).replace(['+', '='], "-");
             let out = results.directory.join("proofs").join(name);
-            let done = weir_lab::run(&proof(&results.plan, cell, &mend, blocks, &out))?;
-            let proof = judged(cell, finding, &mend, &Results::<Gateway>::read(&done.directory)?);
+            let done = weir_lab::run(&proof(&results.plan, cell, &fix, blocks, &out))?;
+            let proof = judged(cell, finding, &fix, &Results::<Gateway>::read(&done.directory)?);
             keep(&proof);
             proofs.push(proof);
         }
@@ -85,7 +85,7 @@ pub(super) fn prove(
     Ok(proofs)
 }
 
-fn judged(cell: &Cell, finding: &Finding, mend: &Mend, proof: &Results<Gateway>) -> Proof {
+fn judged(cell: &Cell, finding: &Finding, fix: &Fix, proof: &Results<Gateway>) -> Proof {
     let compared = proof.summary.comparisons.iter();
     let ratio =
         compared.filter(|one| !one.aa && one.metric == Metric::CpuUsPerRequest).map(|one| &one.ratio).next();
@@ -93,7 +93,7 @@ fn judged(cell: &Cell, finding: &Finding, mend: &Mend, proof: &Results<Gateway>)
         rule: finding.id.clone(),
         subject: cell.name.clone(),
         cell: cell.to_string(),
-        change: format!("{}: {} -> {}", mend.setting, mend.today, mend.value),
+        change: format!("{}: {} -> {}", fix.setting, fix.today, fix.value),
         predicted: finding.gain.map(|Gain { low, high }| [low, high]),
         ratio: ratio.map_or_else(|| "none".to_owned(), Ratio::text),
         saved: ratio.and_then(|ratio| Some([1.0 - ratio.high?, 1.0 - ratio.low?])),

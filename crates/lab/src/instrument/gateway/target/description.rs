@@ -219,7 +219,7 @@ pub(crate) struct Setting {
     pub(crate) about: String,
     /// The value that follows a rule of `weir advise`, by the rule.
     #[serde(default)]
-    pub(crate) mends: BTreeMap<String, Value>,
+    pub(crate) fixes: BTreeMap<String, Value>,
 }
 
 impl Setting {
@@ -259,7 +259,7 @@ impl Setting {
         }
         let invalid = |(key, value): (&'static str, &Value)| Some((key, self.check(value).err()?));
         let all = std::iter::once(("default", &self.default));
-        all.chain(self.mends.values().map(|value| ("mends", value))).find_map(invalid)
+        all.chain(self.fixes.values().map(|value| ("fixes", value))).find_map(invalid)
     }
 }
 

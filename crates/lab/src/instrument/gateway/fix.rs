@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// A setting that follows a rule of `weir advise`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mend {
+pub struct Fix {
     /// The setting.
     pub setting: String,
     /// Its value in the cell.
@@ -25,17 +25,17 @@ pub struct Mend {
 
 /// The settings of a result's targets that follow rules, as the targets describe them now.
 #[derive(Clone, Debug)]
-pub struct Mends(BTreeMap<String, Vec<Described>>);
+pub struct Fixes(BTreeMap<String, Vec<Described>>);
 
 /// A setting as its target describes it.
 #[derive(Clone, Debug)]
 struct Described {
     setting: String,
     default: String,
-    mends: BTreeMap<String, String>,
+    fixes: BTreeMap<String, String>,
 }
 
-impl Mends {
+impl Fixes {
     /// Reads them.
     ///
     /// # Errors
@@ -46,7 +46,7 @@ impl Mends {
             let settings = target.description.settings.iter().map(|(name, setting)| Described {
                 setting: name.clone(),
                 default: text(&setting.default),
-                mends: setting.mends.iter().map(|(rule, value)| (rule.clone(), text(value))).collect(),
+                fixes: setting.fixes.iter().map(|(rule, value)| (rule.clone(), text(value))).collect(),
             });
             (target.name.clone(), settings.collect())
         });
@@ -54,19 +54,19 @@ impl Mends {
     }
 
     /// The setting that follows a rule in a cell; `None` if its target has none, or has that value already.
-    pub fn find(&self, cell: &Cell, rule: &str) -> Option<Mend> {
+    pub fn find(&self, cell: &Cell, rule: &str) -> Option<Fix> {
         self.0.get(&cell.subject)?.iter().find_map(|one| {
-            let value = one.mends.get(rule)?.clone();
+            let value = one.fixes.get(rule)?.clone();
             let today = cell.level(&format!("settings.{}", one.setting));
             let today = today.map_or_else(|| one.default.clone(), |level| level.to_string());
-            (today != value).then(|| Mend { setting: one.setting.clone(), today, value })
+            (today != value).then(|| Fix { setting: one.setting.clone(), today, value })
         })
     }
 }
 
-/// The experiment that compares a cell with the same cell mended: the stored one, of that cell alone.
-pub fn proof(plan: &Plan, cell: &Cell, mend: &Mend, blocks: u32, out: &Path) -> RunOptions {
-    let Mend { setting, today, value } = mend;
+/// The experiment that compares a cell with the same cell fixed: the stored one, of that cell alone.
+pub fn proof(plan: &Plan, cell: &Cell, fix: &Fix, blocks: u32, out: &Path) -> RunOptions {
+    let Fix { setting, today, value } = fix;
     let quoted = |text: &str| format!("{text:?}");
     let mut set = given(&plan.arguments);
     let factors = plan.experiment.factors.iter().map(|factor| factor.key.as_str());
