@@ -205,7 +205,7 @@ fn rules_are_those_of_requests_or_of_answers() {
     super::check::refused(
         &config("accept = ['empty-host', 'bare-lf']", ""),
         &format!(
-            "invalid rule `bare-lf`: it is of answers, and in requests it would be request smuggling: expected {requests}"
+            "invalid rule `bare-lf`: it applies to responses only; in requests it would allow request smuggling: expected {requests}"
         ),
     );
     super::check::refused(

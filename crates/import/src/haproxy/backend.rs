@@ -274,7 +274,7 @@ fn requests(
     if !is_http2 && ACCEPTS_ANSWERS.iter().any(|option| config.find(section, &["option", option]).is_some()) {
         service.settings.texts("accept", ["bare-lf", "obs-fold", "space-before-colon"]);
         notes.remark(format!(
-            "service {}: of what HAProxy accepts in answers, Weir accepts what can be repaired; accept has more",
+            "service {}: of the malformed responses that HAProxy accepts, Weir accepts those that it can repair; accept allows more",
             service.name
         ));
     }

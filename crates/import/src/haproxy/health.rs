@@ -31,7 +31,7 @@ pub(super) fn of_requests(
             notes.loss(
                 &line.at,
                 line.text(),
-                "health checks are GET requests; give them a path that answers one",
+                "health checks are GET requests; give them a path that responds to GET",
             );
         } else if matches!(method, "HEAD" | "OPTIONS") {
             notes.remark(format!("service {name}: health checks are GET requests in place of {method}"));

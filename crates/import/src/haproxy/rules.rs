@@ -236,7 +236,7 @@ fn translated(
         ("tcp-request", _) if !rejects_connections(line) => Ok(None),
         ("tcp-response", said) if said != "content" => Ok(None),
         ("tcp-response", _) | ("http-response" | "http-after-response", "deny") => {
-            denied("routes know no responses, SO ALL REQUESTS ARE DENIED; let the service answer so")
+            denied("routes cannot match responses, SO ALL REQUESTS ARE DENIED; let the service respond so")
         }
         ("reqdeny" | "reqideny" | "reqtarpit" | "reqitarpit", _) => {
             denied("routes have no regular expressions, SO MORE IS DENIED; write a [[route]]")
@@ -246,7 +246,7 @@ fn translated(
         }
         ("block" | "tcp-request", _) | ("http-request", "deny" | "tarpit" | "reject" | "silent-drop") => {
             if !matches!((word(0), word(1)), ("block", _) | (_, "deny")) {
-                let message = "Weir answers at once: with 403, or the status that is named";
+                let message = "Weir responds at once: with 403, or the status of the rule";
                 notes.loss(&line.at, line.text(), message);
             }
             let status = after(words, &["deny_status", "status"]).and_then(|status| status.parse().ok());
@@ -255,7 +255,7 @@ fn translated(
         }
         ("http-request", "auth") => {
             let message =
-                "Weir does not check credentials, so this answers 403; let the service ask for them";
+                "Weir does not check credentials, so requests get 403; let the service ask for them";
             notes.loss(&line.at, line.text(), message);
             let note = "HAProxy asks for credentials here".to_owned();
             Ok(Some(Then::Answer(Action::status(403), vec![note])))

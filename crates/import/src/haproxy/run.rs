@@ -115,7 +115,7 @@ impl Run<'_> {
                 self.leaf(&region, handler, at);
             }
             None => {
-                let message = "it has no server that is up, so this answers 503; set `service`";
+                let message = "it has no server that is up, so requests get 503; set `service`";
                 self.notes.loss(&target.at, format!("backend {name}"), message);
                 handler.action = Action::status(503);
                 self.leaf(&region, own(handler), &target.at);
@@ -132,7 +132,7 @@ impl Run<'_> {
         let found = region.evaluate(sent.as_ref().or(rule.condition.as_ref()));
         match found {
             Found::Depends(_) if self.out.len() >= MOST_LEAVES => {
-                let message = "its conditions are too many for routes, so what is left answers 403; write [[route]]s by hand";
+                let message = "its conditions are too many for routes, so the remaining requests get 403; write [[route]]s by hand";
                 self.notes.loss_once("too many conditions", self.program.at, "frontend", message);
                 Found::Unclear
             }

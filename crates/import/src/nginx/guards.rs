@@ -131,7 +131,7 @@ pub(super) fn guarded(scope: &Scope<'_>, then: Handler, context: &mut Context<'_
     let is_service = matches!(then.action, Action::Service(_) | Action::Split { .. });
     let mut handler = then;
     if let Some(directive) = password.filter(|_| is_service) {
-        let message = "Weir does not check credentials, so this answers 403; let the service ask for them, then set `service`";
+        let message = "Weir does not check credentials, so requests get 403; let the service ask for them, then set `service`";
         context.notes.loss(&directive.at, directive.text(), message);
         if !is_any {
             handler = closed(handler, directive);

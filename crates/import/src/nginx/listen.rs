@@ -268,7 +268,7 @@ fn tls(
         if client_settings(server) != own
             && let Some(directive) = server.find("ssl_verify_client")
         {
-            let message = "client certificates are a listener's setting in Weir, not a name's, so this server answers 403; give it an address of its own";
+            let message = "client certificates are a listener's setting in Weir, not a name's, so requests to this server get 403; give it an address of its own";
             notes.loss(&directive.at, directive.text(), message);
         }
     }

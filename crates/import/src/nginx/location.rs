@@ -185,10 +185,10 @@ fn handler(
         ("memcached_pass", "Weir speaks HTTP to services; put an HTTP server before it, and set `service`"),
         ("stub_status", "Weir has metrics at an address of their own; set [admin]"),
         ("api", "Weir has metrics at an address of their own; set [admin]"),
-        ("js_content", "Weir runs no scripts; let a service answer"),
-        ("content_by_lua_block", "Weir runs no scripts; let a service answer"),
-        ("content_by_lua_file", "Weir runs no scripts; let a service answer"),
-        ("empty_gif", "Weir has no such answer; let a service answer"),
+        ("js_content", "Weir runs no scripts; let a service respond"),
+        ("content_by_lua_block", "Weir runs no scripts; let a service respond"),
+        ("content_by_lua_file", "Weir runs no scripts; let a service respond"),
+        ("empty_gif", "Weir has no such response; let a service respond"),
     ];
     for (name, message) in OTHERS {
         if let Some(directive) = scope.here(name) {
@@ -205,7 +205,7 @@ fn handler(
         let then = handler(inner, None, known, &Named::new(), context);
         return match closing(inner, inner.depth() - 1) {
             Some(why) => {
-                let message = "it keeps requests out of a named location, so all of this answers 403; write a [[route]]";
+                let message = "it keeps requests out of a named location, so all its requests get 403; write a [[route]]";
                 context.notes.loss(&why.at, why.text(), message);
                 closed(then, why)
             }
@@ -267,7 +267,7 @@ pub(super) fn answer(
             Action::Redirect { to, status }
         }
         (444, _) => {
-            let message = "Weir does not close connections without an answer; this answers 404";
+            let message = "Weir does not close connections without a response; requests get 404";
             context.notes.loss(&directive.at, directive.text(), message);
             Action::status(404)
         }

@@ -19,7 +19,7 @@ impl FromStr for RequestRule {
             let name = rule.name();
             let expected = names(&Rule::OF_REQUESTS);
             return Err(format!(
-                "invalid rule `{name}`: it is of answers, and in requests it would be request smuggling: expected {expected}"
+                "invalid rule `{name}`: it applies to responses only; in requests it would allow request smuggling: expected {expected}"
             ));
         }
         find(&Rule::OF_REQUESTS, name).map(Self).ok_or_else(|| unknown(&Rule::OF_REQUESTS, name))
