@@ -1,4 +1,5 @@
-//! Flow-control windows (RFC 9113, section 6.9).
+//! Flow-control windows (RFC 9113, section 6.9). The connection's owner decides when a receive window opens again, by
+//! `Connection::credit`.
 
 use crate::settings::MAX_WINDOW;
 

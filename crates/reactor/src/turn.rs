@@ -255,8 +255,8 @@ fn timespec(wait: Duration) -> Timespec {
     Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: i64::from(wait.subsec_nanos()) }
 }
 
-/// The maximum number of events per turn: enough for all sockets of a busy core, and few enough to keep a turn within a
-/// few milliseconds.
+/// The maximum number of events per turn: usually enough for all sockets that are ready at once on a busy core, and few
+/// enough to keep a turn within a few milliseconds. Further events wait for the next turn.
 const EVENTS_PER_TURN: usize = 512;
 
 #[cfg(test)]

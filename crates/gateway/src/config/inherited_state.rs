@@ -1,5 +1,6 @@
 //! The state that a new configuration inherits from the active one, so that a reload drops no connection and no
-//! session. Workers keep ejections (`upstream/service.rs`), and the health check thread keeps health (`health/mod.rs`).
+//! session. Workers keep a server's connections, health and ejection (`Service::new` in `upstream/service.rs`), and the
+//! health check thread keeps its checks (`health/mod.rs`), for each server that `Server::continues`.
 
 use super::named_files::{of_listener, of_service};
 use super::snapshot::{Listener, Server, Service, Snapshot};

@@ -1,5 +1,5 @@
-//! The rules for sending a request again: on a new connection, or to another server. `worker/retries.rs` applies them,
-//! within the budget of `upstream/retry_budget.rs`.
+//! The rules for sending a request again: on a new connection, or to another server. `step.rs` consults them at each
+//! event, and `worker/retries.rs` retries, within the budget of `upstream/retry_budget.rs`.
 
 use super::Exchange;
 

@@ -1,4 +1,4 @@
-//! One worker's view of a service.
+//! One worker's view of a service, and the state that it keeps at a reload.
 
 use super::Budget;
 use super::Server;

@@ -1,5 +1,5 @@
 //! Requests whose bodies the gateway buffers before it sends them, so that slow clients do not occupy server
-//! connections.
+//! connections. For these requests, the gateway itself sends `100 Continue`.
 
 use super::Worker;
 use crate::exchange::{HeldBody, Stage};

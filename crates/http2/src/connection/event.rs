@@ -86,7 +86,7 @@ pub enum Event {
     },
     /// The peer's settings have changed, which may make room on all streams.
     Settings,
-    /// The peer opens no more streams, or accepts no more. Our streams above `last` are reset and were not processed,
+    /// A client opens no more streams, or a server accepts no more. Our streams above `last` are reset and were not processed,
     /// so that any of their requests may be retried (RFC 9113, section 6.8).
     GoAway {
         /// The highest stream that the peer may have processed.

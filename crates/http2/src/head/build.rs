@@ -209,9 +209,9 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Replaces all crumbs by one cookie: the field takes the position of the first crumb, its line follows all others
-    /// (RFC 9113, section 8.2.3). Empty crumbs are dropped: the separator after them would end the value with white
-    /// space, which other HTTP/2 parsers reject.
+    /// Joins all crumbs into one `cookie` field (RFC 9113, section 8.2.3), which takes the first crumb's place in
+    /// `fields`; its line is appended to `bytes`. Empty crumbs are dropped: after a last one, the value would end with
+    /// the separator's space, which other HTTP/2 parsers reject.
     fn join_crumbs(&mut self) {
         let Head { bytes, fields, .. } = &mut *self.head;
         let start = bytes.len();

@@ -1,5 +1,5 @@
 //! Certificates: loaded once for all listeners, and again only if their files change or their OCSP response was
-//! rejected.
+//! rejected. `Identity` in the crate `weir-tls` reads and checks the files.
 
 use super::{Fault, Findings, check_name, key_of_file, listed};
 use crate::config::document::{self, Config};

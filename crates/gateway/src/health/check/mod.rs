@@ -1,5 +1,5 @@
 //! The check of one server: connects, completes a handshake if the server uses TLS, and sends a request if one is
-//! configured.
+//! configured. `config/document/health.rs` judges the status of the response.
 
 mod grpc;
 mod http1;
