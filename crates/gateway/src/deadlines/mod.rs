@@ -1,11 +1,12 @@
-//! Deadlines: timeouts of waits, and limits on bodies. Exchanges and connections store them.
+//! Deadlines: timeouts of waits, and limits on bodies. Exchanges and connections store them; `worker/due.rs` handles the
+//! timers that fire.
 //!
-//! | timer of | its current wait | set in | expires in |
-//! | --- | --- | --- | --- |
-//! | a client's connection | `downstream/current_wait.rs` | `worker/settle.rs` | `worker/due.rs` |
-//! | a client that reads the last bytes of a response | the same | `worker/timers.rs` | `worker/due.rs` |
-//! | an exchange | `exchange/timing.rs` | `worker/timers.rs` | `worker/due.rs` |
-//! | a server's connection | `upstream/current_wait.rs` | `worker/settle.rs` | `worker/due.rs` |
+//! | timer of | its current wait | set in |
+//! | --- | --- | --- |
+//! | a client's connection | `downstream/current_wait.rs` | `worker/settle.rs` |
+//! | a client that reads the last bytes of a response | the same | `worker/timers.rs` |
+//! | an exchange | `exchange/timing.rs` | `worker/timers.rs` |
+//! | a server's connection | `upstream/current_wait.rs` | `worker/settle.rs` |
 
 mod bodies;
 mod client_wait;
