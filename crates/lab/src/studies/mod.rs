@@ -179,6 +179,11 @@ impl Statement {
         judged.is_of(&self.claim).then_some(&judged.finding)
     }
 
+    /// Whether one of the given results judged it.
+    pub(super) fn is_given(&self) -> bool {
+        self.finding().and(self.measured.as_ref()).is_some_and(|(_, on)| on.is_given)
+    }
+
     /// The verdict, in words, and its reason.
     pub fn verdict(&self) -> (Verdict, String, String) {
         let words = |verdict: Verdict, why: &str| (verdict, verdict.to_string(), why.to_owned());

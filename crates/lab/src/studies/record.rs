@@ -54,6 +54,9 @@ pub struct Measurement {
     pub cores: usize,
     /// The versions of the subjects.
     pub versions: BTreeMap<String, String>,
+    /// Whether it is one of the given results, not a stored one.
+    #[serde(skip)]
+    pub is_given: bool,
 }
 
 /// A claim as it was measured, with its verdict.
@@ -95,6 +98,7 @@ impl Record {
             cpu: machine.hardware.cpu.clone(),
             cores: machine.cores.len(),
             versions: machine.versions.clone(),
+            is_given: true,
         };
         let claims = judged.map(|(claim, finding)| Judged { claim: claim.clone(), finding: finding.clone() });
         let results = vec![Measured { on, claims: claims.collect() }];

@@ -54,6 +54,28 @@ fn a_kept_verdict_counts_for_the_claim_that_it_judged() {
     assert_eq!(elsewhere.verdict().0, Verdict::NotMeasured, "of other cells");
 }
 
+/// Regression test: `weir studies run` listed a stored verdict of another day and machine as if the run had measured it.
+#[test]
+fn a_stored_verdict_beside_given_results_says_so() {
+    let world = world("< 0.9");
+    let folder = world.directory.path().join("studies");
+    keep(&[results(&world)], &folder).expect("is kept");
+    let stored = statement(&folder, "< 0.9");
+    let record = measured(&results(&world)).expect("is read");
+    let given = Statement { measured: record.get(&stored.claim.id), ..stored.clone() };
+    let text = terminal(&[given, stored.clone()]);
+    assert!(
+        text.contains("2 statements: 2 confirmed\nIn these results, 1 statement: 1 confirmed\n"),
+        "{text}"
+    );
+    assert_eq!(
+        text.matches("      stored on 1970-").count() + text.matches("      stored on 20").count(),
+        1,
+        "{text}"
+    );
+    assert!(!terminal(&[stored]).contains("stored on"), "alone, all verdicts are stored");
+}
+
 #[test]
 fn a_newer_verdict_replaces_the_older() {
     let (older, newer) = (world("< 0.9"), world("< 0.7"));

@@ -1,5 +1,6 @@
 //! The statements on a terminal, and as a document.
 
+use super::record::Measurement;
 use super::{STUDIES, Statement, Study, Verdict};
 use crate::findings::claims::{self, Evidence};
 use std::collections::BTreeMap;
@@ -23,15 +24,27 @@ const INTRODUCTION: [&str; 4] = [
      results in docs/studies: `weir studies out/S4/outbound out/S4/outbound-settings --keep`.",
 ];
 
-/// The statements with their verdicts, within 100 columns.
+/// The statements with their verdicts, within 100 columns. Among verdicts of given results, a stored one says so.
 pub fn terminal(statements: &[Statement]) -> String {
+    let has_given = statements.iter().any(Statement::is_given);
     let mut text = String::new();
     for (study, own) in studies(statements) {
-        let _ = writeln!(text, "{}: {}\n{}\n{}\n", study.source, study.title, study.original, counts(&own));
+        let _ = writeln!(text, "{}: {}\n{}\n{}", study.source, study.title, study.original, counts(&own));
+        if has_given {
+            let given: Vec<&Statement> = own.iter().copied().filter(|one| one.is_given()).collect();
+            let _ = writeln!(text, "In these results, {}", counts(&given));
+        }
+        text.push('\n');
         for statement in own {
             let (_, verdict, why) = statement.verdict();
             flow(&mut text, &statement.claim.says, 2, 4);
-            flow(&mut text, &format!("{verdict}: {why}"), 6, 8);
+            let stored = statement
+                .finding()
+                .and(statement.measured.as_ref())
+                .filter(|(_, on)| has_given && !on.is_given);
+            let from =
+                stored.map(|(_, on)| format!("stored on {}, {}: ", day(on), on.cpu)).unwrap_or_default();
+            flow(&mut text, &format!("{from}{verdict}: {why}"), 6, 8);
             let measured = here(statement);
             if measured != NONE {
                 flow(&mut text, &format!("measured {measured}; expected {}", asked(statement)), 6, 8);
@@ -133,13 +146,17 @@ fn measurements(statements: &[Statement]) -> Table {
     for (_, on) in statements.iter().filter_map(|statement| statement.measured.as_ref()) {
         let versions = on.versions.iter().filter(|(_, version)| !version.is_empty());
         let versions: Vec<String> = versions.map(|(name, version)| format!("{name} {version}")).collect();
-        let seconds = i64::try_from(on.started_unix).unwrap_or_default();
-        let day = OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH).date();
         let machine = format!("{}, {}", on.cpu, plural(on.cores as u64, "core"));
-        let row = vec![on.command.clone(), day.to_string(), machine, versions.join(", ")];
+        let row = vec![on.command.clone(), day(on), machine, versions.join(", ")];
         if !rows.contains(&row) {
             rows.push(row);
         }
     }
     Table { title: "Measurements".into(), columns: vec!["command", "date", "machine", "versions"], rows }
+}
+
+/// The day of a measurement, such as `2026-11-27`.
+fn day(on: &Measurement) -> String {
+    let seconds = i64::try_from(on.started_unix).unwrap_or_default();
+    OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH).date().to_string()
 }
