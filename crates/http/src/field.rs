@@ -81,33 +81,33 @@ impl FieldName {
     /// Looks up a name, ignoring case.
     #[must_use]
     pub fn of(name: &[u8]) -> Self {
-        let (candidate, known): (&[u8], _) = match (name.len(), name.first().map_or(0, |b| b | 0x20)) {
-            (2, b't') => (b"te", Self::Te),
-            (3, b'v') => (b"via", Self::Via),
-            (4, b'h') => (b"host", Self::Host),
-            (4, b'd') => (b"date", Self::Date),
-            (5, b'p') => (b"proxy", Self::Proxy),
-            (6, b'e') => (b"expect", Self::Expect),
-            (7, b't') => (b"trailer", Self::Trailer),
-            (7, b'u') => (b"upgrade", Self::Upgrade),
-            (9, b'f') => (b"forwarded", Self::Forwarded),
-            (10, b'c') => (b"connection", Self::Connection),
-            (10, b'k') => (b"keep-alive", Self::KeepAlive),
-            (12, b'm') => (b"max-forwards", Self::MaxForwards),
-            (13, b'a') => (b"authorization", Self::Authorization),
-            (14, b'c') => (b"content-length", Self::ContentLength),
-            (15, b'x') => (b"x-forwarded-for", Self::XForwardedFor),
-            (16, b'p') => (b"proxy-connection", Self::ProxyConnection),
-            (16, b'w') => (b"www-authenticate", Self::WwwAuthenticate),
-            (16, b'x') => (b"x-forwarded-host", Self::XForwardedHost),
-            (17, b't') => (b"transfer-encoding", Self::TransferEncoding),
-            (17, b'x') => (b"x-forwarded-proto", Self::XForwardedProto),
-            (18, b'p') => (b"proxy-authenticate", Self::ProxyAuthenticate),
-            (19, b'p') => (b"proxy-authorization", Self::ProxyAuthorization),
-            (25, b'p') => (b"proxy-authentication-info", Self::ProxyAuthenticationInfo),
+        let (is_same, known) = match (name.len(), name.first().map_or(0, |b| b | 0x20)) {
+            (2, b't') => (is(name, b"te"), Self::Te),
+            (3, b'v') => (is(name, b"via"), Self::Via),
+            (4, b'h') => (is(name, b"host"), Self::Host),
+            (4, b'd') => (is(name, b"date"), Self::Date),
+            (5, b'p') => (is(name, b"proxy"), Self::Proxy),
+            (6, b'e') => (is(name, b"expect"), Self::Expect),
+            (7, b't') => (is(name, b"trailer"), Self::Trailer),
+            (7, b'u') => (is(name, b"upgrade"), Self::Upgrade),
+            (9, b'f') => (is(name, b"forwarded"), Self::Forwarded),
+            (10, b'c') => (is(name, b"connection"), Self::Connection),
+            (10, b'k') => (is(name, b"keep-alive"), Self::KeepAlive),
+            (12, b'm') => (is(name, b"max-forwards"), Self::MaxForwards),
+            (13, b'a') => (is(name, b"authorization"), Self::Authorization),
+            (14, b'c') => (is(name, b"content-length"), Self::ContentLength),
+            (15, b'x') => (is(name, b"x-forwarded-for"), Self::XForwardedFor),
+            (16, b'p') => (is(name, b"proxy-connection"), Self::ProxyConnection),
+            (16, b'w') => (is(name, b"www-authenticate"), Self::WwwAuthenticate),
+            (16, b'x') => (is(name, b"x-forwarded-host"), Self::XForwardedHost),
+            (17, b't') => (is(name, b"transfer-encoding"), Self::TransferEncoding),
+            (17, b'x') => (is(name, b"x-forwarded-proto"), Self::XForwardedProto),
+            (18, b'p') => (is(name, b"proxy-authenticate"), Self::ProxyAuthenticate),
+            (19, b'p') => (is(name, b"proxy-authorization"), Self::ProxyAuthorization),
+            (25, b'p') => (is(name, b"proxy-authentication-info"), Self::ProxyAuthenticationInfo),
             _ => return Self::Other,
         };
-        if is_same(name, candidate) { known } else { Self::Other }
+        if is_same { known } else { Self::Other }
     }
 
     /// Whether the field always concerns only one connection.
@@ -148,11 +148,10 @@ impl FieldName {
     }
 }
 
-/// Whether `name` is `known`, which has the same length and is in lower case. Setting the case bit turns no other byte
-/// of a name into a letter or a hyphen, and known names consist of only these.
+/// Whether `name` is `known`, which is in lower case. Setting the case bit turns no other byte of a name into a letter or
+/// a hyphen, and known names consist of only these. For a known length, compilers compare whole words.
 #[inline]
-fn is_same(name: &[u8], known: &[u8]) -> bool {
-    let differing =
-        name.iter().zip(known).fold(0, |differing, (byte, known)| differing | ((byte | 0x20) ^ known));
-    differing == 0
+fn is<const LENGTH: usize>(name: &[u8], known: &[u8; LENGTH]) -> bool {
+    let Some(name) = name.as_array::<LENGTH>() else { return false };
+    name.iter().zip(known).fold(0, |differing, (byte, known)| differing | ((byte | 0x20) ^ known)) == 0
 }

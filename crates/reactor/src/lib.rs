@@ -27,6 +27,6 @@ pub use listener::Listener;
 pub use net::{Net, Socket};
 pub use slab::{Key, Slab};
 pub use timer::Timer;
-pub use turn::{Events, Interest, Reactor, Ready};
+pub use turn::{Events, Interest, Reactor, Ready, earliest};
 pub use wheel::{Entry, Wheel};
 pub use workers::run_workers;

@@ -107,10 +107,7 @@ impl Reactor {
         if events.raw.capacity() == 0 {
             events.raw.reserve(EVENTS_PER_TURN);
         }
-        let wake = match (self.wheel.next(), until) {
-            (Some(timer), Some(until)) => Some(timer.min(until)),
-            (timer, until) => timer.or(until),
-        };
+        let wake = earliest(self.wheel.next(), until);
         let (began, ended) = (self.now, Instant::now());
         let timeout = wake.map(|wake| timespec(wake.saturating_duration_since(ended)));
         match epoll::wait(&self.epoll, spare_capacity(&mut events.raw), timeout.as_ref()) {
@@ -179,6 +176,16 @@ impl Net for Reactor {
 
     fn connect(&self, address: &Address) -> io::Result<OwnedFd> {
         socket::connect_to(address)
+    }
+}
+
+/// The earlier of two instants; `None` if both are.
+#[inline]
+#[must_use]
+pub fn earliest(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }
 

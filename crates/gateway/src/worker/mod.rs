@@ -62,7 +62,7 @@ use crate::worker_latencies::RouteLatencies;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
-use weir_reactor::{Events, Frontends, Net, Ready, frontends};
+use weir_reactor::{Events, Frontends, Net, Ready, earliest, frontends};
 
 /// A worker: the connections, exchanges and configuration of one core.
 #[derive(Debug)]
@@ -166,7 +166,7 @@ impl<N: Net> Worker<N> {
         let until = match is_idle && self.handshakes.waiting() == 0 {
             true => {
                 let due = self.core.access.as_ref().and_then(Access::due);
-                [due, self.core.drain.until(), self.core.slowed.until()].into_iter().flatten().min()
+                earliest(earliest(due, self.core.drain.until()), self.core.slowed.until())
             }
             false => Some(self.core.net.now()),
         };
