@@ -36,7 +36,8 @@ expect = "<= 2"
 fn tiny() -> &'static Path {
     static TINY: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
     let (_, results) = TINY.get_or_init(|| {
-        let directory = tempfile::tempdir().unwrap();
+        // A static is never dropped, so its folder stays: in the target directory, not the system's.
+        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let file = directory.path().join("tiny.toml");
         let targets = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../targets");
         fs::write(&file, format!("targets_directory = {targets:?}\n{EXPERIMENT}")).unwrap();

@@ -70,7 +70,9 @@ fn names_no_variable(value: &toml::Table) {
 /// takes longer than a check.
 fn files(number: usize) -> Files {
     static ISSUED: OnceLock<Mutex<(tempfile::TempDir, Vec<Files>)>> = OnceLock::new();
-    let issued = ISSUED.get_or_init(|| Mutex::new((tempfile::tempdir().unwrap(), Vec::new())));
+    // A static is never dropped, so its folder stays: in the target directory, not the system's.
+    let folder = || tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let issued = ISSUED.get_or_init(|| Mutex::new((folder(), Vec::new())));
     let (folder, known) = &mut *issued.lock().unwrap_or_else(PoisonError::into_inner);
     while known.len() <= number {
         let name = format!("n{}.test", known.len());

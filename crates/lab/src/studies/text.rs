@@ -30,8 +30,8 @@ pub fn terminal(statements: &[Statement]) -> String {
     let mut text = String::new();
     for (study, own) in studies(statements) {
         let _ = writeln!(text, "{}: {}\n{}\n{}", study.source, study.title, study.original, counts(&own));
-        if has_given {
-            let given: Vec<&Statement> = own.iter().copied().filter(|one| one.is_given()).collect();
+        let given: Vec<&Statement> = own.iter().copied().filter(|one| one.is_given()).collect();
+        if !given.is_empty() {
             let _ = writeln!(text, "In these results, {}", counts(&given));
         }
         text.push('\n');
