@@ -1,7 +1,7 @@
 //! A route's changes to a message.
 
-use super::ambiguous_paths::normal;
 use super::hosts::path_of;
+use super::normal_path::normal;
 use super::template::{Template, Values};
 use crate::heads::imitations::reads_as;
 use weir_http::Field;

@@ -1,7 +1,7 @@
 //! Routes by host, then by path.
 
-use super::ambiguous_paths::normal;
-use super::paths::Paths;
+use super::normal_path::normal;
+use super::path_tree::Paths;
 use super::pattern::PathPattern;
 use std::borrow::Cow;
 use std::collections::HashMap;

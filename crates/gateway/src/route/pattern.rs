@@ -1,6 +1,6 @@
 //! Path patterns of the configuration.
 
-use super::ambiguous_paths::normal;
+use super::normal_path::normal;
 use std::fmt;
 use std::str::FromStr;
 

@@ -90,7 +90,7 @@ impl Node {
 
 #[cfg(test)]
 mod tests {
-    use super::super::ambiguous_paths::normal;
+    use super::super::normal_path::normal;
     use super::*;
 
     fn found(patterns: &[&str], path: &str) -> Option<usize> {
