@@ -1,10 +1,12 @@
-//! `health` of a service: its checks, and the statuses of a healthy server.
+//! `health` of a service: its checks, and the statuses of a healthy server, with which
+//! `health/check/expected_response.rs` compares a response.
 
 use super::value_schemas;
 use super::values::{duration, texts};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -53,10 +55,11 @@ pub struct Statuses {
 impl Health {
     /// The maximum length of the gRPC service name in `grpc`, in bytes.
     pub(crate) const MOST_NAME: usize = 256;
+}
 
-    /// Whether a server that responds with this status is healthy.
-    pub(crate) fn accepts(&self, status: u16) -> bool {
-        self.status.iter().any(|statuses| (statuses.first..=statuses.last).contains(&status))
+impl Statuses {
+    pub(crate) fn range(self) -> RangeInclusive<u16> {
+        self.first..=self.last
     }
 }
 

@@ -1,6 +1,7 @@
 //! The check of one server: connects, completes a handshake if the server uses TLS, and sends a request if one is
-//! configured. `config/document/health.rs` judges the status of the response.
+//! configured. `expected_response.rs` judges the response.
 
+mod expected_response;
 mod grpc;
 mod http1;
 mod http2;
@@ -61,13 +62,6 @@ pub(super) enum Outcome {
 }
 
 impl Outcome {
-    fn of_status(health: &Health, status: u16) -> Self {
-        match health.accepts(status) {
-            true => Self::Passed,
-            false => Self::Failed(format!("status {status}")),
-        }
-    }
-
     fn closed() -> Self {
         Self::Failed("closed without a response".to_owned())
     }
