@@ -1,4 +1,5 @@
-//! The drain of a worker before its exit, and of clients whose listener was removed or changed.
+//! The states of drains. `worker/listener_drains.rs` drains clients whose listener a reload has removed or changed,
+//! `worker/control.rs` a whole worker before its exit.
 
 use crate::config::document::Timeouts;
 use std::time::{Duration, Instant};

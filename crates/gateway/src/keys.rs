@@ -59,8 +59,8 @@ impl Kind for OfServer {
 
 /// The tag of listeners, which are in no [`Store`].
 pub(crate) const FRONTEND: u8 = 5;
-/// The tag of the timers of removed listeners.
-pub(crate) const LEAVING: u8 = 9;
+/// The tag of the timers for clients of removed and changed listeners.
+pub(crate) const LISTENER_DRAINS: u8 = 9;
 
 pub(crate) type ClientId = Id<OfClient>;
 pub(crate) type UpstreamId = Id<OfUpstream>;

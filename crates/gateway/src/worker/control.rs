@@ -6,7 +6,7 @@ use super::lending::Handed;
 use super::overload::EvictRequest;
 use crate::config::ListenerId;
 use crate::downstream::Phase;
-use crate::drain::Why;
+use crate::drain::{ClientDrain, Why};
 use crate::health::Health;
 use crate::keys::{ClientId, ServiceId, UpstreamId};
 use crate::limits::Open;
@@ -204,6 +204,17 @@ impl<N: Net> Worker<N> {
                 exchange.moved = true;
                 self.time_exchange(id);
             }
+        }
+    }
+
+    /// Begins or continues the drain of a client's connection, with the timeouts of [`ClientDrain`].
+    pub(super) fn drain_client(&mut self, id: ClientId, drain: ClientDrain) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        client.drain = client.drain.max(drain);
+        if client.is_idle() || matches!(client.phase, Phase::Tunnel(_) | Phase::Streams) {
+            // The drain changes the client's timeout.
+            client.timer.clear();
+            self.touch_client(id);
         }
     }
 

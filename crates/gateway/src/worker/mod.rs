@@ -14,6 +14,7 @@ mod forwarding;
 mod handshakes;
 mod last_output;
 mod lending;
+mod listener_drains;
 mod listeners;
 mod memory;
 mod mirrors;
@@ -81,7 +82,7 @@ pub(crate) struct Worker<N: Net> {
     dialling: Vec<Ready>,
     handshakes: handshakes::Handshakes,
     frontends: Frontends<N, Rc<Frontend>>,
-    leaving: listeners::Leaving,
+    last_plans: listener_drains::LastPlans,
     peers: Peers<N>,
     overload: overload::Overload,
     memory: memory::MemoryMeter,
@@ -128,7 +129,7 @@ impl<N: Net> Worker<N> {
             dialling: Vec::new(),
             handshakes: handshakes::Handshakes::default(),
             frontends,
-            leaving: listeners::Leaving::default(),
+            last_plans: listener_drains::LastPlans::default(),
             peers,
             overload: overload::Overload::default(),
             memory: memory::MemoryMeter::default(),
