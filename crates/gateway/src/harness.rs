@@ -301,7 +301,7 @@ impl<N: Net> WorkerHarness<N> {
             tunnels: self.worker.tunnels.len(),
             mirrors: self.worker.mirrors.len(),
             waiting: self.worker.waiting(),
-            in_flight: self.worker.servers().map(|server| server.in_flight).sum(),
+            in_flight: self.worker.servers().map(|server| server.in_flight.count()).sum(),
             slots: self
                 .worker
                 .servers()

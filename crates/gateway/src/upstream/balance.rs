@@ -173,7 +173,7 @@ impl Service {
 
 /// The server's load if it gets the request: requests in flight per unit of its share, in millionths.
 fn load(servers: &Servers, id: ServerId, share: u64) -> u64 {
-    let in_flight = servers.get(id).map_or(0, |server| server.in_flight) as u64;
+    let in_flight = servers.get(id).map_or(0, |server| server.in_flight.count()) as u64;
     (in_flight + 1) * 1_000_000 / share.max(1)
 }
 
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
     use crate::config;
     use crate::config::document::{self, Config};
-    use crate::upstream::Counted;
+    use crate::upstream::{Counted, InFlight};
     use std::collections::BTreeMap;
 
     /// A service with servers of these weights; a negative weight marks a backup.
@@ -259,21 +259,21 @@ mod tests {
     fn the_least_busy_server_is_taken() {
         let (mut service, mut servers) = service(Balance::LeastInFlight, &[1, 1, 2]);
         for (at, in_flight) in [(0, 3), (1, 2), (2, 5)] {
-            servers.get_mut(service.servers[at]).unwrap().in_flight = in_flight;
+            servers.get_mut(service.servers[at]).unwrap().in_flight = InFlight::of(in_flight);
         }
         assert_eq!(
             shares(&mut service, &mut servers, any(9)),
             [0, 3, 6],
             "3 for 1, and 6 for 2, are the same"
         );
-        servers.get_mut(service.servers[2]).unwrap().in_flight = 4;
+        servers.get_mut(service.servers[2]).unwrap().in_flight = InFlight::of(4);
         assert_eq!(shares(&mut service, &mut servers, any(10)), [0, 0, 10]);
     }
 
     #[test]
     fn two_choices_avoid_the_busiest_server() {
         let (mut service, mut servers) = service(Balance::TwoChoices, &[1, 1, 1]);
-        servers.get_mut(service.servers[1]).unwrap().in_flight = 100;
+        servers.get_mut(service.servers[1]).unwrap().in_flight = InFlight::of(100);
         let shares = shares(&mut service, &mut servers, any(900));
         // The busiest server is chosen only if both draws select it.
         assert!((50..150).contains(&shares[1]) && shares[0] > 300 && shares[2] > 300, "{shares:?}");

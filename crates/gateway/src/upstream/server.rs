@@ -1,7 +1,7 @@
 //! One worker's view of a server.
 
-use super::Pool;
 use super::ejection::{Counted, Ejection};
+use super::{InFlight, Pool};
 use crate::config::document::Eject;
 use crate::config::{self, Override};
 use crate::keys::UpstreamId;
@@ -23,8 +23,7 @@ pub(crate) struct Server {
     pub allowed_streams: Option<usize>,
     /// Whether at least one connection can take another stream. Updated only if the server has a connection limit.
     pub has_free_stream: bool,
-    /// Requests in flight, mirrored ones included, and tunnels.
-    pub in_flight: usize,
+    pub in_flight: InFlight,
     /// Responses by the first digit of their status; index 0 counts those without a status.
     pub responses: [u64; 6],
     connected: u64,
@@ -67,7 +66,7 @@ impl Server {
             multiplexed: Vec::new(),
             allowed_streams: None,
             has_free_stream: false,
-            in_flight: 0,
+            in_flight: InFlight::default(),
             responses: [0; 6],
             connected: 0,
             turn: 0,

@@ -139,7 +139,7 @@ impl<N: Net> Worker<N> {
             servers.push(ServerReport {
                 service: service.config.name.clone(),
                 server: server.config.label().into_owned(),
-                in_flight: server.in_flight,
+                in_flight: server.in_flight.count(),
                 idle,
                 responses: server.responses,
                 ejected: usize::from(!server.is_down() && server.is_ejected(now)),

@@ -162,7 +162,7 @@ impl<N: Net> Worker<N> {
         }
         upstream.moved = true;
         upstream.touch_leg(attempt.upstream, attempt.stream, &mut core.touched.upstreams);
-        server.in_flight += 1;
+        server.in_flight.begin();
         // A request counts once: a server may have refused it before it waited in the queue.
         core.counters.requests += u64::from(!is_stream || exchange.retries == 0);
         let (server, is_copy_due) = (upstream.server, is_complete && exchange.copy.is_some());

@@ -102,7 +102,7 @@ impl<N: Net> Worker<N> {
         let Some(upstream) = self.upstreams.present(attempt.upstream) else { return };
         let server = upstream.server;
         if let Some(server) = self.servers.get_mut(server) {
-            server.in_flight += 1;
+            server.in_flight.begin();
         }
         self.note_room(server);
     }
@@ -135,7 +135,7 @@ impl<N: Net> Worker<N> {
         upstream.touch(id, &mut self.core.touched.upstreams);
         // A reload may have removed the server.
         if let Some(server) = self.servers.get_mut(server) {
-            server.in_flight -= 1;
+            server.in_flight.end();
         }
         self.note_room(server);
     }

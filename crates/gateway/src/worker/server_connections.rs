@@ -189,7 +189,7 @@ impl<N: Net> Worker<N> {
         }
         upstream.used_for = Use::Idle;
         upstream.touch(id, &mut self.core.touched.upstreams);
-        server.in_flight -= 1;
+        server.in_flight.end();
         let older = server.pool.put(id, upstream, self.core.turn);
         join(older, id, &mut self.upstreams);
     }
@@ -232,13 +232,12 @@ impl<N: Net> Worker<N> {
         server.is_some_and(|server| self.note_failure(service, server, status))
     }
 
-    /// Sets the use of a connection, and updates the number of its server's connections in use.
+    /// Sets the use of a connection, and counts its server's requests in flight.
     pub(super) fn assign(&mut self, id: UpstreamId, used_for: Use) {
         let Some(upstream) = self.upstreams.present_mut(id) else { return };
         let before = std::mem::replace(&mut upstream.used_for, used_for);
         if let Some(server) = self.servers.get_mut(upstream.server) {
-            server.in_flight =
-                server.in_flight + usize::from(used_for != Use::Idle) - usize::from(before != Use::Idle);
+            server.in_flight.change_use(before, used_for);
         }
     }
 
