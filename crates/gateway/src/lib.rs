@@ -27,6 +27,7 @@ mod keys;
 mod limits;
 mod log_fields;
 mod mirror;
+mod network;
 mod observe;
 mod plan;
 mod process;

@@ -1,15 +1,14 @@
 //! The configuration with one worker's IDs and counters.
 
 use crate::config::document::AmbiguousPaths;
-use crate::config::{Conditions, Network, Policy, Redirect, Route, Snapshot, Wanted};
-use crate::heads::imitations::reads_as;
+use crate::config::{Policy, Redirect, Route, Snapshot};
 use crate::keys::ServiceId;
 use crate::limits::SharedLimits;
 use crate::observe::Measured;
 use crate::route::{Edits, Routes, is_ambiguous, is_unusual};
 use crate::worker_latencies::RouteLatencies;
 use std::borrow::Cow;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use weir_http1::RequestHead;
 
@@ -92,7 +91,7 @@ impl Plan {
         let fits = |route: usize| {
             let route = &routes[route];
             (among == Among::All || route.is_for_challenges)
-                && fits_conditions(&route.conditions, head, buf, client, listener)
+                && route.conditions.are_met(head, buf, client, listener)
         };
         let host = head.host.map_or(&b""[..], |host| host.of(buf));
         let target = head.path.of(buf);
@@ -116,29 +115,6 @@ impl Plan {
         }
         Ok((found, route))
     }
-}
-
-/// Whether a request fulfils a route's conditions. Its head was parsed from `buf`. `client` is `None` on a Unix socket.
-fn fits_conditions(
-    conditions: &Conditions,
-    head: &RequestHead,
-    buf: &[u8],
-    client: Option<IpAddr>,
-    listener: &str,
-) -> bool {
-    let Conditions { methods, headers, clients, listeners } = conditions;
-    let has = |Wanted { name, value, in_any_spelling }: &Wanted| {
-        let mut named = head.fields.iter().filter(|field| match in_any_spelling {
-            true => reads_as(field.name.of(buf), name),
-            false => field.name.of(buf).eq_ignore_ascii_case(name),
-        });
-        named.any(|field| value.as_ref().is_none_or(|value| field.value.of(buf) == &**value))
-    };
-    let method = head.method_span.of(buf);
-    (methods.is_empty() || methods.iter().any(|known| &**known == method))
-        && headers.iter().all(has)
-        && (clients.is_empty() || Network::any_contains(clients, client))
-        && (listeners.is_empty() || listeners.iter().any(|known| &**known == listener))
 }
 
 struct ByPath<'a, F> {

@@ -6,21 +6,31 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module, and the paths of the crate that it may use.
-const MAY_USE: [(&str, &[&str]); 16] = [
+const MAY_USE: [(&str, &[&str]); 17] = [
     ("hash", &[]),
     ("keys", &[]),
     // A macro: `config` and `observe` each expand its list with a macro of their own.
     ("log_fields", &[]),
+    ("network", &[]),
     ("text", &[]),
     ("variables", &[]),
     ("resolve", &[]),
-    ("route", &["heads::imitations", "text", "variables"]),
+    ("route", &["heads::imitations", "network", "text", "variables"]),
     (
         "config",
-        &["hash", "heads::imitations", "heads::set_cookie", "log_fields", "resolve", "route", "variables"],
+        &[
+            "hash",
+            "heads::imitations",
+            "heads::set_cookie",
+            "log_fields",
+            "network",
+            "resolve",
+            "route",
+            "variables",
+        ],
     ),
     ("reason", &["config"]),
-    ("limits", &["config"]),
+    ("limits", &["config", "network"]),
     ("deadlines", &["config", "drain", "plan", "reason"]),
     ("observe", &["config", "grpc", "limits", "log_fields", "mirror", "reason", "text", "variables"]),
     ("health", &["config", "grpc", "limits", "observe"]),

@@ -14,7 +14,6 @@ mod finding;
 mod inherited_state;
 mod log_format;
 mod named_files;
-mod network;
 mod overrides;
 mod policy;
 #[cfg(test)]
@@ -25,6 +24,7 @@ mod served_certificates;
 mod snapshot;
 mod source;
 
+pub use crate::network::Network;
 pub use crate::route::PathPattern;
 pub(crate) use certificate_json::certificate;
 pub(crate) use changes::Changes;
@@ -37,8 +37,6 @@ pub use finding::{Fault, Finding, Findings, Location, Severity};
 pub(crate) use inherited_state::inherit_service_state;
 pub(crate) use log_format::LogFormat;
 pub(crate) use named_files::OnDisk;
-pub use network::Network;
-pub(crate) use network::mapped;
 pub(crate) use overrides::{Override, Overrides, Setting};
 pub(crate) use policy::{
     Forms, InterimLimits, LEAST_BUFFER, MAX_PENDING, MinRate, MinRates, MirrorTo, Policy, RateLimit,
@@ -49,6 +47,6 @@ pub(crate) use served_certificates::{
 };
 pub use snapshot::Role;
 pub(crate) use snapshot::{
-    AccessLog, Action, Conditions, FieldNames, Listener, ListenerId, Names, Pages, Passthrough, Redirect,
-    Route, Server, Service, Snapshot, Tracing, UpstreamTls, Wanted,
+    AccessLog, Action, FieldNames, Listener, ListenerId, Names, Pages, Passthrough, Redirect, Route, Server,
+    Service, Snapshot, Tracing, UpstreamTls,
 };

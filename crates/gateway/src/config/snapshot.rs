@@ -8,7 +8,7 @@ use super::log_format::LogFormat;
 use super::policy::{Forms, MirrorTo, Policy, RateLimit};
 use super::served_certificates::ServedCertificate;
 use super::{Network, Overrides};
-use crate::route::{Edits, Hosts, Location, PathEdit, PathPattern, Split};
+use crate::route::{Conditions, Edits, Hosts, Location, PathEdit, PathPattern, Split};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -244,25 +244,6 @@ pub(crate) struct Route {
 /// Names of fields, which match regardless of case.
 pub(crate) type FieldNames = Arc<[Box<[u8]>]>;
 
-/// The conditions of a route besides host and path; an empty list matches all requests.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Conditions {
-    pub methods: Vec<Box<[u8]>>,
-    pub headers: Vec<Wanted>,
-    pub clients: Vec<Network>,
-    pub listeners: Vec<Box<str>>,
-}
-
-/// A field that a request must have.
-#[derive(Clone, Debug)]
-pub(crate) struct Wanted {
-    pub name: Box<[u8]>,
-    /// `None`: any value matches.
-    pub value: Option<Box<[u8]>>,
-    /// Whether field names that servers may read as `name` match, too.
-    pub in_any_spelling: bool,
-}
-
 /// The action of a route on its requests.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
@@ -289,14 +270,6 @@ impl Action {
     /// Whether requests go to a service.
     pub(crate) fn is_forwarded(&self) -> bool {
         matches!(self, Self::Pass { .. } | Self::Split(_))
-    }
-}
-
-impl Conditions {
-    /// Whether there are no conditions, so that all requests match.
-    pub(crate) fn are_none(&self) -> bool {
-        let Self { methods, headers, clients, listeners } = self;
-        methods.is_empty() && headers.is_empty() && clients.is_empty() && listeners.is_empty()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The identity of a client for limits.
 
-use crate::config::mapped;
+use crate::network::mapped;
 use std::net::IpAddr;
 
 /// One client: an IPv4 address, or an IPv6 network of 64 bits, since a host chooses its interface ID freely (RFC 4291

@@ -1,6 +1,7 @@
 //! Route selection, and a route's changes to requests and responses.
 
 mod ambiguous_paths;
+mod conditions;
 mod edits;
 mod hosts;
 mod location;
@@ -11,6 +12,7 @@ mod split;
 mod template;
 
 pub(crate) use ambiguous_paths::{Routes, is_ambiguous, is_unusual};
+pub(crate) use conditions::{Conditions, WantedField};
 pub(crate) use edits::{Edits, PathEdit};
 pub(crate) use hosts::{Hosts, LONGEST_HOST, host_of};
 pub(crate) use location::Location;

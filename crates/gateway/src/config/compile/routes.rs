@@ -4,9 +4,9 @@ use super::services::ServicePlaces;
 use super::{Fault, Findings, beside, check_name, listed, min_rates, redirects, size, split};
 use crate::config::document::{self, AmbiguousPaths, Config, RateBy, Retries, Retry, Target};
 use crate::config::policy::{MAX_PENDING, MirrorTo, Policy, RateLimit};
-use crate::config::snapshot::{Action, Conditions, FieldNames, Route, Wanted};
+use crate::config::snapshot::{Action, FieldNames, Route};
 use crate::heads::imitations::is_imitation;
-use crate::route::{Edits, End, Hosts, PathEdit, PathPattern, Template};
+use crate::route::{Conditions, Edits, End, Hosts, PathEdit, PathPattern, Template, WantedField};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::net::Ipv6Addr;
@@ -210,7 +210,7 @@ fn conditions(config: &Config, route: &document::Route, key: &str, findings: &mu
         // read as this name: otherwise a client could avoid the route. A route to a service grants access, so its
         // condition matches only the exact name, which a proxy in front sets or removes.
         let in_any_spelling = route.service.is_none();
-        headers.push(Wanted { name: name.as_bytes().into(), value, in_any_spelling });
+        headers.push(WantedField { name: name.as_bytes().into(), value, in_any_spelling });
     }
     Conditions {
         methods: route.method.iter().map(|method| method.as_bytes().into()).collect(),

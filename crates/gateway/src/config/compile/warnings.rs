@@ -1,8 +1,8 @@
 //! Warnings about settings that are valid, but rarely intended.
 
+use crate::config::Network;
 use crate::config::document::Config;
 use crate::config::finding::Findings;
-use crate::config::network::Network;
 use std::collections::HashSet;
 
 /// Adds warnings about certificates that no client gets, paths that look like regular expressions, and trusted networks
