@@ -1,4 +1,5 @@
-//! Budgets for frames that take the receiver more work than the sender.
+//! Budgets for frames that take the receiver more work than the sender. `connection/control.rs` counts most of these
+//! frames, and forgives some; `connection/body.rs`, `heads.rs`, `priority.rs` and `feed.rs` count the others.
 
 use thiserror::Error;
 

@@ -1,4 +1,5 @@
-//! The client events that the gateway waits for, and their timeouts; the causes of all timers.
+//! The client events that the gateway waits for, and their timeouts; the causes of all timers. A wait such as
+//! [`Wait::Head`] begins when `downstream/current_wait.rs` or, for an exchange, `exchange/timing.rs` selects it.
 
 use super::{Limit, ServerWait};
 use crate::config::document::Timeouts;

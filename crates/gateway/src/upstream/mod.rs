@@ -1,24 +1,24 @@
 //! Upstreams: services, their servers, and the connections to the servers.
 
 mod balance;
-mod connection_life;
 mod current_wait;
 mod ejection;
 mod in_flight;
 mod pick_context;
 mod pool;
 mod retry_budget;
+mod reuse_limits;
 mod server;
 mod service;
 mod slow_return;
 
 pub(crate) use crate::hash::{hash_of, mix};
 pub(crate) use crate::limits::{Slot, Slots};
-pub(crate) use connection_life::Life;
 pub(crate) use ejection::Counted;
 pub(crate) use in_flight::InFlight;
 pub(crate) use pick_context::PickContext;
 pub(crate) use pool::{Links, Pool, Pooled, join};
+pub(crate) use reuse_limits::Life;
 pub(crate) use server::Server;
 pub(crate) use service::Service;
 

@@ -1,6 +1,6 @@
 //! The idle connections to one server: last in, first out, so that surplus connections reach their idle timeout.
 //! Connections that were idle before this turn take precedence: the poller would have reported a close or stray bytes
-//! on them.
+//! on them. `reuse_limits.rs` limits their age, requests and idle time, and `server.rs` their number.
 
 use super::Upstream;
 use crate::keys::{OfUpstream, Store, UpstreamId};

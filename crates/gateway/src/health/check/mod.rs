@@ -1,5 +1,5 @@
 //! The check of one server: connects, completes a handshake if the server uses TLS, and sends a request if one is
-//! configured. `expected_response.rs` judges the response.
+//! configured. `Check::probe` chooses the request's version and `Host`; `expected_response.rs` judges the response.
 
 mod expected_response;
 mod grpc;

@@ -1,4 +1,4 @@
-//! The age of a server connection, and the limits on its use.
+//! Limits on the reuse of a server connection: its age, its number of requests, its idle timeout.
 
 use super::mix;
 use crate::config::document::Pool;
