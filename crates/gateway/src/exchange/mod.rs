@@ -1,6 +1,7 @@
 //! One request and its response: their state, and the decisions about them. Uses no sockets and no clock.
 
 mod body;
+mod expect_continue;
 mod halves;
 mod held;
 mod interim_limit;
@@ -12,6 +13,7 @@ mod timing;
 
 pub(crate) use crate::observe::Times;
 pub(crate) use body::{Body, Passed, Trailers};
+pub(crate) use expect_continue::AwaitsContinue;
 pub(crate) use halves::{RequestHalf, ResponseHalf};
 pub(crate) use held::{HeldBody, HeldHead, SentBody};
 pub(crate) use interim_limit::Interims;
@@ -55,8 +57,7 @@ pub(crate) struct Exchange {
     /// The `Sec-WebSocket-Accept` for an HTTP/1.1 client whose WebSocket goes to an HTTP/2 server.
     pub accept: Option<Box<Accept>>,
     pub accepts_trailers: bool,
-    /// Whether the client still expects `100 Continue` before it sends the body.
-    pub awaits_continue: bool,
+    pub awaits_continue: AwaitsContinue,
     /// Whether the gateway buffered the request's body.
     pub was_held: bool,
     pub request: RequestHalf,

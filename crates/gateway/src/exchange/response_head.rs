@@ -54,7 +54,7 @@ impl Exchange {
             // An HTTP/1.0 client does not understand interim responses (RFC 9110 section 15.2).
             100..200 if self.version == Version::Http10 => return HeadStep::Skip,
             100..200 => {
-                self.awaits_continue &= head.status != 100;
+                self.awaits_continue.on_interim(head.status);
                 return HeadStep::Interim;
             }
             _ => {}

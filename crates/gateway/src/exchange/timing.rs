@@ -83,6 +83,6 @@ impl Exchange {
     fn wants_body(&self) -> bool {
         let is_refused = !self.response.is_awaiting() && self.status >= 300;
         let is_forwarding = matches!(self.request, RequestHalf::Forwarding(_));
-        is_forwarding && !self.awaits_continue && !is_refused && !self.is_tunnel
+        is_forwarding && !self.awaits_continue.is_on() && !is_refused && !self.is_tunnel
     }
 }

@@ -156,7 +156,7 @@ impl<N: Net> Flow<'_, N> {
             }
         };
         let (bytes, passed) = taken.map_err(|error| (Reason::BadRequestBody(error), 0))?;
-        exchange.awaits_continue &= bytes == 0;
+        exchange.awaits_continue.on_body(bytes);
         exchange.received = exchange.received.max(passed);
         if passed > exchange.policy().max_body && !exchange.is_tunnel {
             return Err((Reason::BodyTooLarge, bytes));

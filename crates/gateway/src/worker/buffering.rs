@@ -24,13 +24,12 @@ impl<N: Net> Worker<N> {
         };
         let framing = head.request.framing;
         let core = &mut self.core;
-        if exchange.awaits_continue {
+        if exchange.awaits_continue.take() {
             client.say_continue(leg.stream, &mut core.wire);
         }
         let decoder = BodyDecoder::new(leg.framing(framing), &client.frontend.limits);
         let policy = exchange.policy();
         let (most, max_body) = (policy.request_buffer, policy.max_body);
-        exchange.awaits_continue = false;
         exchange.moved = true;
         exchange.stage =
             Stage::Holding(Box::new(HeldBody { body: Vec::new(), decoder, most, max_body, passed: 0 }));

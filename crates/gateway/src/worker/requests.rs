@@ -9,8 +9,8 @@ use crate::config::{Action, Route};
 use crate::deadlines::BodyDeadlines;
 use crate::downstream::{Client, Handshake, MAX_PENDING, Phase};
 use crate::exchange::{
-    Attempt, Body, Event, Exchange, ExchangeTimer, Interims, Leg, RequestHalf, RequestLine, ResponseHalf,
-    Stage, Times, Trailers,
+    Attempt, AwaitsContinue, Body, Event, Exchange, ExchangeTimer, Interims, Leg, RequestHalf, RequestLine,
+    ResponseHalf, Stage, Times, Trailers,
 };
 use crate::grpc::Call;
 use crate::heads::client_address::client_address;
@@ -471,7 +471,7 @@ fn exchange<N: Net>(
         accept: None,
         // Every HTTP/2 client accepts trailers, and gRPC depends on them.
         accepts_trailers: head.accepts_trailers || leg.stream.is_some(),
-        awaits_continue: head.expect_continue && !was_held,
+        awaits_continue: AwaitsContinue::of(head, was_held),
         was_held,
         request,
         response: ResponseHalf::Awaiting,
