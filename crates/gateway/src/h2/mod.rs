@@ -1,5 +1,5 @@
 //! An HTTP/2 connection, of a client or to a server: its streams, and the transfer of bytes between streams and
-//! exchanges. `worker/client_streams.rs` and `worker/server_streams.rs` decide when the peer gets credit for its DATA.
+//! exchanges. `worker/stream_credit.rs` decides when the peer gets credit for its DATA.
 
 mod blocked;
 mod deferred;

@@ -32,6 +32,7 @@ mod server_connections;
 mod server_streams;
 mod settle;
 mod slowed;
+mod stream_credit;
 mod tcp;
 mod timers;
 mod tunnels;

@@ -1,11 +1,11 @@
 //! HTTP/2 servers: their frames, the exchanges of their streams, and the streams' output at the end of a turn.
 
 use super::Worker;
-use super::settle::{is_full, watch_upstream};
+use super::settle::watch_upstream;
 use crate::deadlines::ServerWait;
 use crate::downstream::MAX_PENDING;
 use crate::exchange::{Event as Happened, Exchange};
-use crate::h2::{self, H2, Stream};
+use crate::h2::{self, H2};
 use crate::keys::{ExchangeId, UpstreamId};
 use crate::limits::Kind;
 use crate::observe::Context;
@@ -187,31 +187,6 @@ impl<N: Net> Worker<N> {
                 self.note_room(server);
             }
         }
-    }
-
-    /// Withholds the server's credit for DATA until the end of the turn, when the client's connection may have accepted
-    /// the data. Grants the credit at once if the stream is closed.
-    fn owe(&mut self, id: UpstreamId, no: StreamNo, flow: u32) {
-        let Some(h2) = self.h2_to(id) else { return };
-        match h2.get_mut(no) {
-            Some(stream) => {
-                stream.owed += flow;
-                h2.touch(no);
-            }
-            None => h2.connection.credit(no, flow),
-        }
-    }
-
-    /// Whether the client's pending output of this exchange fills its buffer, so that the server gets no further
-    /// credit. For a client's stream, the output of other streams in the connection's buffer does not count.
-    pub(super) fn is_blocked(&self, id: ExchangeId) -> bool {
-        let Some(exchange) = self.exchanges.get(id) else { return false };
-        let Some(client) = self.clients.get(exchange.client) else { return false };
-        let pending = match (exchange.stream, &client.h2) {
-            (Some(no), Some(h2)) => h2.get(no).map_or(0, Stream::pending),
-            _ => client.transport.pending(),
-        };
-        is_full(pending, Some(exchange))
     }
 
     /// The server's connection was established, or its handshake has ended.
@@ -414,11 +389,8 @@ impl<N: Net> Worker<N> {
             let leg = exchange.leg();
             self.touch_leg(leg);
         }
-        if is_owed
-            && !self.is_blocked(exchange_id)
-            && let Some(h2) = self.h2_to(id)
-        {
-            h2.pay(no);
+        if is_owed {
+            self.pay_unless_blocked(id, no, exchange_id);
         }
     }
 
@@ -431,7 +403,7 @@ impl<N: Net> Worker<N> {
         h2.map(|h2| h2.exchanges().collect()).unwrap_or_default()
     }
 
-    fn h2_to(&mut self, id: UpstreamId) -> Option<&mut H2> {
+    pub(super) fn h2_to(&mut self, id: UpstreamId) -> Option<&mut H2> {
         self.upstreams.get_mut(id)?.h2.as_deref_mut()
     }
 }
