@@ -1,4 +1,4 @@
-//! Deadlines: timeouts of waits, and limits on bodies. Exchanges and connections store them; `worker/due.rs` handles the
+//! Deadlines: timeouts of waits, and limits on bodies. Exchanges and connections store them; `worker/timeouts.rs` handles the
 //! timers that fire.
 //!
 //! | timer of | its current wait | set in |

@@ -1,7 +1,7 @@
 //! The ends of exchanges and of client connections.
 
 use super::Worker;
-use super::record::{self, Head};
+use super::request_log::{self, Head};
 use crate::config::Route;
 use crate::downstream::{Client, Phase};
 use crate::exchange::{Event, Leg, RequestLine, Stage, Step};
@@ -151,7 +151,7 @@ impl<N: Net> Worker<N> {
         if started || status.is_some() {
             let (status, sent) = (status.unwrap_or_default(), sent.unwrap_or_default());
             let own =
-                record::Own { status, grpc: None, reason: Some(reason), route: None, received: 0, sent };
+                request_log::Own { status, grpc: None, reason: Some(reason), route: None, received: 0, sent };
             self.record_own(id, Head::Fragment(&head), own);
         }
         match sent {
@@ -218,7 +218,7 @@ impl<N: Net> Worker<N> {
         self.core.note_end(&reason, context);
         let status = reason.status().unwrap_or_default();
         let grpc = client.grpc_status(leg.stream, status);
-        let own = record::Own { status, grpc, reason: Some(&reason), route, received: 0, sent };
+        let own = request_log::Own { status, grpc, reason: Some(&reason), route, received: 0, sent };
         self.record_own(leg.client, Head::Parsed(buf), own);
         self.has_responded(leg, persists);
     }

@@ -1,7 +1,7 @@
 //! The gateway's own responses: redirects, fixed responses, 404 without a route, OPTIONS and TRACE.
 
 use super::Worker;
-use super::record::{self, Head};
+use super::request_log::{self, Head};
 use crate::config::{Action, Redirect, Route};
 use crate::exchange::{Leg, RequestLine};
 use crate::heads::max_forwards::MaxForwards;
@@ -109,7 +109,7 @@ impl<N: Net> Worker<N> {
             core.note_end(reason, context);
         }
         let grpc = client.grpc_status(leg.stream, status);
-        let own = record::Own { status, grpc, reason: reason.as_ref(), route, received: 0, sent };
+        let own = request_log::Own { status, grpc, reason: reason.as_ref(), route, received: 0, sent };
         self.record_own(leg.client, Head::Parsed(buf), own);
         self.has_responded(leg, persists);
     }

@@ -1,4 +1,4 @@
-//! Handles timers that have fired.
+//! Timeouts: handles timers that have fired.
 
 use super::Worker;
 use crate::deadlines::{Cause, Limit, ServerWait, Wait};
