@@ -17,7 +17,8 @@ pub enum Reason {
     BadRequest(RequestError, Option<Rule>),
     /// The client's request body is invalid.
     BadRequestBody(BodyError),
-    /// The request body is larger than its route allows (`max_body`).
+    /// The request body is larger than its route allows (`max_body`). `worker/requests.rs` checks a declared length,
+    /// `worker/buffering.rs` a buffered body, `proxy/client_request.rs` a forwarded one.
     BodyTooLarge,
     /// No route matches the request.
     NoRoute,

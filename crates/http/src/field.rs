@@ -68,7 +68,7 @@ pub struct Field {
     /// The known name, or [`FieldName::Other`].
     pub known: FieldName,
     /// Whether the field is for this connection only and must not be forwarded: [`FieldName::is_hop_by_hop`],
-    /// or `Connection` names it (RFC 9110, section 7.6.1).
+    /// or `Connection` names it (RFC 9110, section 7.6.1; `connection_options.rs` of `weir-http1`).
     pub hop_by_hop: bool,
     /// Whether the name contains an underscore. Servers that map names to variables (such as CGI) take
     /// `X_Forwarded_For` for `X-Forwarded-For`, so a gateway that sets `X-Forwarded-For` should drop `X_Forwarded_For`.

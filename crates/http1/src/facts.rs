@@ -1,40 +1,29 @@
-//! Facts from the fields of a head: the declared framing, connection persistence and authentication, the idle timeout,
-//! and the fields that `Connection` names.
+//! Facts from the fields of a head: the declared framing, the connection's options and authentication, the idle timeout.
 
+use crate::connection_options::ConnectionOptions;
 use crate::{Framing, HeadError, Version};
-use weir_http::scan::{decimal, elements, is_token_byte};
-use weir_http::{Field, FieldName};
+use weir_http::FieldName;
+use weir_http::scan::{decimal, elements};
 
 /// Facts gathered field by field, shared by requests and responses.
 pub(crate) struct Facts {
     version: Version,
     /// The framing declared by `Content-Length` or `Transfer-Encoding`; [`Framing::None`] without either.
     pub(crate) declared: Framing,
-    close: bool,
-    keep_alive: bool,
-    options: usize,
-    nominates: bool,
-    /// Whether `Connection` names `Upgrade`.
-    pub(crate) names_upgrade: bool,
+    /// The options of all `Connection` fields.
+    pub(crate) connection: ConnectionOptions,
     /// Whether credentials or a challenge authenticate the connection: see [`authenticates_connection`].
     pub(crate) authenticates_connection: bool,
     /// The `timeout` of `Keep-Alive`, in seconds; `None` without a valid one.
     pub(crate) idle_timeout: Option<u32>,
 }
 
-/// The limit on connection options, since each is compared with all fields. Real messages contain one to three.
-const MAX_OPTIONS: usize = 32;
-
 impl Facts {
     pub(crate) fn new(version: Version) -> Self {
         Self {
             version,
             declared: Framing::None,
-            close: false,
-            keep_alive: false,
-            options: 0,
-            nominates: false,
-            names_upgrade: false,
+            connection: ConnectionOptions::default(),
             authenticates_connection: false,
             idle_timeout: None,
         }
@@ -46,7 +35,7 @@ impl Facts {
         match name {
             FieldName::ContentLength => self.declared.note_length(value),
             FieldName::TransferEncoding => self.declared.note_codings(value, self.version),
-            FieldName::Connection => self.connection(value),
+            FieldName::Connection => self.connection.note(value),
             FieldName::KeepAlive => {
                 self.idle_timeout = idle_timeout(value).or(self.idle_timeout);
                 Ok(())
@@ -60,46 +49,6 @@ impl Facts {
             }
             _ => Ok(()),
         }
-    }
-
-    /// Whether the fields let the connection persist after this message (RFC 9112, section 9.3).
-    pub(crate) fn persistent(&self) -> bool {
-        match self.version {
-            Version::Http11 => !self.close,
-            // To its clients a gateway is the origin server, so it honours HTTP/1.0 persistence.
-            Version::Http10 => self.keep_alive && !self.close,
-        }
-    }
-
-    /// Marks the fields that `Connection` names as hop by hop.
-    #[inline]
-    pub(crate) fn mark_nominated(&self, head: &[u8], fields: &mut [Field]) {
-        if self.nominates {
-            mark_nominated(head, fields);
-        }
-    }
-
-    fn connection(&mut self, value: &[u8]) -> Result<(), HeadError> {
-        for option in elements(value) {
-            self.options += 1;
-            if self.options > MAX_OPTIONS {
-                return Err(HeadError::TooManyConnectionOptions);
-            }
-            if option.eq_ignore_ascii_case(b"keep-alive") {
-                self.keep_alive = true;
-            } else if option.eq_ignore_ascii_case(b"close") {
-                self.close = true;
-            } else if !option.iter().all(|&b| is_token_byte(b)) {
-                return Err(HeadError::BadConnectionOption);
-            } else if FieldName::of(option).is_relied_on() {
-                return Err(HeadError::ConnectionNamesReliedOnField);
-            } else {
-                // Empty elements are allowed (RFC 9110, section 5.6.1.2) and name no field.
-                self.nominates |= !option.is_empty();
-                self.names_upgrade |= option.eq_ignore_ascii_case(b"upgrade");
-            }
-        }
-        Ok(())
     }
 }
 
@@ -122,16 +71,4 @@ fn idle_timeout(value: &[u8]) -> Option<u32> {
         let seconds = decimal(seconds).filter(|_| name.eq_ignore_ascii_case(b"timeout"))?;
         Some(u32::try_from(seconds).unwrap_or(u32::MAX))
     })
-}
-
-#[cold]
-fn mark_nominated(head: &[u8], fields: &mut [Field]) {
-    for at in 0..fields.len() {
-        let Field { known: FieldName::Connection, value, .. } = fields[at] else { continue };
-        for option in elements(value.of(head)) {
-            for field in fields.iter_mut() {
-                field.hop_by_hop |= field.name.of(head).eq_ignore_ascii_case(option);
-            }
-        }
-    }
 }

@@ -33,6 +33,7 @@
 
 mod body;
 mod chunked;
+mod connection_options;
 mod decoded;
 mod error;
 mod facts;

@@ -138,15 +138,17 @@ impl RequestHead {
         }
         self.host = self.host.or(host);
         self.framing = facts.declared;
-        self.persistent = facts.persistent();
+        self.persistent = facts.connection.persistent(version);
         self.authenticates_connection = facts.authenticates_connection;
         self.expect_continue = expect_continue;
         self.accepts_trailers = accepts_trailers;
         self.upgrade = match upgrade {
-            Upgrade::Once(protocol) if facts.names_upgrade && !protocol.of(head).is_empty() => Some(protocol),
+            Upgrade::Once(protocol) if facts.connection.names_upgrade && !protocol.of(head).is_empty() => {
+                Some(protocol)
+            }
             _ => None,
         };
-        facts.mark_nominated(head, &mut self.fields);
+        facts.connection.mark_nominated(head, &mut self.fields);
         Ok(Parse::Complete(end))
     }
 

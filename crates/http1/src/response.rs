@@ -50,10 +50,10 @@ impl ResponseHead {
             return Ok(Parse::Partial);
         };
         self.declared = facts.declared;
-        self.persistent = facts.persistent();
+        self.persistent = facts.connection.persistent(self.version);
         self.authenticates_connection = facts.authenticates_connection;
         self.idle_timeout = facts.idle_timeout;
-        facts.mark_nominated(head, &mut self.fields);
+        facts.connection.mark_nominated(head, &mut self.fields);
         Ok(Parse::Complete(end))
     }
 

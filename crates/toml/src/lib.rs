@@ -1,12 +1,14 @@
 //! TOML for people: an error names the file, the line, the key, the value, and what was expected.
 
+mod nearest_name;
+mod parser_messages;
 mod place;
-mod words;
 
+pub use nearest_name::nearest;
+pub use parser_messages::message_of;
 pub use place::{key_at, line_at, offset_of};
 use std::fmt;
 use toml::de::DeTable;
-pub use words::{message_of, nearest};
 
 /// An error in a file or an option: its place, the fault, and what was expected.
 #[derive(Debug, PartialEq, Eq)]

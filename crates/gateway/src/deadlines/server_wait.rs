@@ -1,4 +1,4 @@
-//! The server events that the gateway waits for, and their timeouts.
+//! The server events that the gateway waits for, and their timeouts. `upstream/current_wait.rs` selects the current one.
 
 use crate::config::document::Timeouts;
 use crate::reason::Reason;
@@ -39,7 +39,8 @@ impl ServerWait {
         self == want && !(moved && want.is_refreshed_by_progress())
     }
 
-    /// Whether moving bytes restart the timeout. For `Response` these are bytes of the request.
+    /// Whether moving bytes restart the timeout. For `Response`, these are the last bytes of the request, which the
+    /// connection still had to send.
     pub(crate) fn is_refreshed_by_progress(self) -> bool {
         match self {
             Self::Response | Self::Body | Self::Pong => true,

@@ -1,7 +1,7 @@
 //! Responses, from the server to the client.
 
 use super::Flow;
-use super::send::{ToStream, pass_to_stream};
+use super::client_request::{ToStream, pass_to_stream};
 use crate::deadlines::BodyDeadlines;
 use crate::exchange::{Body, Event, Exchange, Head, HeadStep, Outcome, Passed, ResponseHalf};
 use crate::heads::rewrite::{self, Connection, ResponseEdits};

@@ -1,4 +1,5 @@
-//! Drains of clients whose listener a reload has removed or changed. `worker/control.rs` drains the whole worker.
+//! Drains of clients whose listener a reload has removed or changed. `listeners.rs` drains the listeners themselves,
+//! `control.rs` the whole worker.
 
 use super::Worker;
 use crate::config::ListenerId;

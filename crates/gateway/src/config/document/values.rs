@@ -1,4 +1,4 @@
-//! Parsers of durations, sizes and other values in text form.
+//! Parsers of durations, sizes and other values in text form. `value_schemas.rs` has their patterns for the JSON Schema.
 
 use serde::{Deserialize, Deserializer, de::Error};
 use std::fmt::Display;
