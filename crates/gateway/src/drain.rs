@@ -1,4 +1,4 @@
-//! The states of drains. `worker/listener_drains.rs` drains clients whose listener a reload has removed or changed,
+//! The states of drains. `worker/leaving_clients.rs` drains clients whose listener a reload has removed or changed,
 //! `worker/control.rs` a whole worker before its exit.
 
 use crate::config::document::Timeouts;

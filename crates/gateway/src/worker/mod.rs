@@ -12,8 +12,8 @@ mod ends;
 mod forwarding;
 mod handshakes;
 mod last_output;
+mod leaving_clients;
 mod lending;
-mod listener_drains;
 mod listeners;
 mod memory;
 mod mirrors;
@@ -83,7 +83,7 @@ pub(crate) struct Worker<N: Net> {
     dialling: Vec<Ready>,
     handshakes: handshakes::Handshakes,
     frontends: Frontends<N, Rc<Frontend>>,
-    last_plans: listener_drains::LastPlans,
+    last_plans: leaving_clients::LastPlans,
     peers: Peers<N>,
     overload: overload::Overload,
     memory: memory::MemoryMeter,
@@ -130,7 +130,7 @@ impl<N: Net> Worker<N> {
             dialling: Vec::new(),
             handshakes: handshakes::Handshakes::default(),
             frontends,
-            last_plans: listener_drains::LastPlans::default(),
+            last_plans: leaving_clients::LastPlans::default(),
             peers,
             overload: overload::Overload::default(),
             memory: memory::MemoryMeter::default(),

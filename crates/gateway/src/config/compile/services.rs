@@ -1,4 +1,4 @@
-//! Compilation of services and their servers.
+//! Compilation of services and their servers, with the name that a server's certificate must have.
 
 use super::listeners::{HTTP_1_1, HTTP_2};
 use super::server_addresses::Finder;

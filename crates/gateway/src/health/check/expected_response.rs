@@ -1,5 +1,5 @@
-//! The response of a healthy server to a check with `path`: any with a status in `health.status`. `grpc.rs` judges the
-//! responses to checks with `grpc`.
+//! The response of a healthy server to a check with `path`: any with a status in `health.status`, whose default is in
+//! `config/document/health.rs`. `grpc.rs` judges the responses to checks with `grpc`.
 
 use super::Outcome;
 use crate::config::document::Health;

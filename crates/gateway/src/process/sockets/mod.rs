@@ -1,13 +1,13 @@
 //! The listening sockets of a process, bound or inherited, and each worker's share of them.
 
 mod given;
-mod kept;
 mod matching;
+mod open_socket;
 mod rebinding;
 pub(super) mod systemd;
 
 pub(super) use given::{Given, Label};
-pub(super) use kept::Kept;
+pub(super) use open_socket::OpenSocket;
 pub(super) use rebinding::{Rebinder, Rebinding, Rebound};
 
 use super::admin_listener::claim;
@@ -31,7 +31,7 @@ pub(crate) struct Sockets {
     /// The sockets of each worker. Each socket has at least one worker.
     pub shares: Shares,
     pub admin: Vec<(Rights, Listener)>,
-    pub kept: Vec<Kept>,
+    pub kept: Vec<OpenSocket>,
     /// The numbers of inherited sockets without an address in the configuration. This process closes them.
     pub left: Vec<usize>,
 }
@@ -84,7 +84,7 @@ impl Sockets {
                 let joins = there > 0 && nth >= there;
                 let systemd = systemd.clone();
                 let listener = listener.handle()?;
-                sockets.kept.push(Kept { site, listener, joins, name, place, systemd, mode });
+                sockets.kept.push(OpenSocket { site, listener, joins, name, place, systemd, mode });
             }
             match sites.get(number) {
                 Some(site) => {

@@ -1,7 +1,7 @@
 //! The listening sockets at a reload: kept, new and removed ones.
 
 use super::matching::{Candidate, Matched, Wanted, matched};
-use super::{Kept, Label, SOON, Shares, bind_until, found, in_fact, spread, without_place};
+use super::{Label, OpenSocket, SOON, Shares, bind_until, found, in_fact, spread, without_place};
 use crate::config::{Fault, Findings, Listener as Site, ListenerId};
 use std::fmt::Display;
 use std::time::Instant;
@@ -47,7 +47,7 @@ pub(crate) struct Rebinding {
     /// The sockets whose permissions change.
     modes: Vec<Permissions>,
     /// New sockets, each with the key of its address.
-    new: Vec<(String, Kept)>,
+    new: Vec<(String, OpenSocket)>,
     change: Rebound,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct Rebound {
 
 impl Rebinder {
     /// The state for these listeners and this number of workers. `kept` contains the sockets.
-    pub(crate) fn new(sites: &[Site], kept: &[Kept], workers: usize) -> Self {
+    pub(crate) fn new(sites: &[Site], kept: &[OpenSocket], workers: usize) -> Self {
         let in_use = sites.iter().filter_map(|site| {
             let mut sockets = kept.iter().filter(|kept| kept.site == Some(site.id));
             let first = sockets.next()?;
@@ -127,7 +127,7 @@ impl Rebinder {
             let listener = socket.handle().map_err(|error| fault(&error))?;
             let Wanted { name, place, .. } = wanted.clone();
             let (site_id, mode) = (Some(site.id), site.mode);
-            let kept = Kept { site: site_id, listener, joins: false, name, place, systemd: None, mode };
+            let kept = OpenSocket { site: site_id, listener, joins: false, name, place, systemd: None, mode };
             if nth == 0 {
                 let in_use = InUse::new(site, &kept, count, self.workers);
                 rebinding.change.opened.push(in_use.url.clone());
@@ -167,7 +167,11 @@ impl Rebinding {
 
     /// Sets permissions, lets clients connect to the new addresses, and replaces the handles in `kept`. Errors: the
     /// system denies one of these steps; then nothing has changed.
-    pub(crate) fn commit(self, kept: &mut Vec<Kept>, rebinder: &mut Rebinder) -> Result<Rebound, Fault> {
+    pub(crate) fn commit(
+        self,
+        kept: &mut Vec<OpenSocket>,
+        rebinder: &mut Rebinder,
+    ) -> Result<Rebound, Fault> {
         if let Err(fault) = self.set_modes(kept).and_then(|()| self.begin()) {
             self.restore_modes(kept);
             return Err(fault);
@@ -204,7 +208,7 @@ impl Rebinding {
         self.next.push(InUse { key, name, place, url, mode, label, ..in_use });
     }
 
-    fn set_modes(&self, kept: &[Kept]) -> Result<(), Fault> {
+    fn set_modes(&self, kept: &[OpenSocket]) -> Result<(), Fault> {
         self.modes.iter().try_for_each(|Permissions { id, key, now, .. }| {
             let mut sockets = kept.iter().filter(|kept| kept.site == Some(*id));
             sockets.try_for_each(|kept| kept.listener.claim_file(*now)).map_err(|error| Fault {
@@ -214,7 +218,7 @@ impl Rebinding {
         })
     }
 
-    fn restore_modes(&self, kept: &[Kept]) {
+    fn restore_modes(&self, kept: &[OpenSocket]) {
         for Permissions { id, before, .. } in &self.modes {
             for kept in kept.iter().filter(|kept| kept.site == Some(*id)) {
                 // An error here has the same cause as the failed change: the file of the socket is missing.
@@ -232,7 +236,7 @@ impl Rebinding {
 
 impl InUse {
     /// The address of a listener with `count` sockets, of which `kept` is one.
-    fn new(site: &Site, kept: &Kept, count: usize, workers: usize) -> Self {
+    fn new(site: &Site, kept: &OpenSocket, count: usize, workers: usize) -> Self {
         Self {
             id: site.id,
             key: site.key.clone(),
@@ -248,7 +252,7 @@ impl InUse {
     }
 
     /// Updates `kept`, a handle on a socket of this address, with the facts that an upgrade passes on.
-    fn describe(&self, kept: &mut Kept) {
+    fn describe(&self, kept: &mut OpenSocket) {
         (kept.name, kept.place, kept.mode) = (self.name.clone(), self.place.clone(), self.mode);
     }
 }

@@ -14,7 +14,7 @@ pub(super) use old_process::{OldProcess, Received};
 use super::admin_listener::AdminListener;
 use super::error::GatewayError;
 use super::notify::Supervisor;
-use super::sockets::{Kept, Rebinder, Rebinding, Rebound};
+use super::sockets::{OpenSocket, Rebinder, Rebinding, Rebound};
 use crate::config::{Fault, ListenerId, Snapshot};
 use crate::observe::journal::Journal;
 use crate::worker::Control;
@@ -50,10 +50,10 @@ pub(crate) struct Upgrades {
 #[derive(Debug)]
 enum Phase {
     /// This process does not accept yet; the old process, if there is one, is still the service.
-    Starting(Vec<Kept>),
-    Serving(Vec<Kept>),
+    Starting(Vec<OpenSocket>),
+    Serving(Vec<OpenSocket>),
     /// An upgrade was requested; with a [`Candidate`], it is in progress.
-    Upgrading(Vec<Kept>, Option<Candidate>),
+    Upgrading(Vec<OpenSocket>, Option<Candidate>),
     Stopping,
     /// The workers are draining. `taken`: the listeners that the new process has taken over.
     HandedOver {
@@ -73,7 +73,7 @@ impl Upgrades {
     /// The state of a process with these listening sockets. `before`: the upgrades so far, including the one that
     /// started this process.
     pub(crate) fn new(
-        sockets: Vec<Kept>,
+        sockets: Vec<OpenSocket>,
         workers: Vec<Sender<Control>>,
         admin_listeners: Vec<Arc<AdminListener>>,
         supervisor: Supervisor,
@@ -124,13 +124,13 @@ impl Upgrades {
                 None => Ok(false),
             };
         };
-        sockets.iter().filter(|kept| !kept.joins).try_for_each(Kept::begin)?;
+        sockets.iter().filter(|kept| !kept.joins).try_for_each(OpenSocket::begin)?;
         if let Some(old) = old {
             old.serve()?;
         }
         // The upgrade cannot be undone from here on, since the old process cannot accept connections from the queue of
         // a new socket. So an error at a single address is only a warning.
-        let added = sockets.iter().filter(|kept| kept.joins).map(Kept::begin);
+        let added = sockets.iter().filter(|kept| kept.joins).map(OpenSocket::begin);
         for error in added.filter_map(Result::err) {
             self.journal.warn(format_args!("weir: warning: {error}"));
         }
@@ -256,7 +256,7 @@ impl Upgrades {
         let secret = weir_tls::secret_of_process();
         let state = State { taken: taken + 1, refused, has_secret: secret.is_some() };
         let sockets = match &*self.lock() {
-            Phase::Upgrading(sockets, _) => sockets.iter().map(Kept::handed).collect::<Result<_, _>>(),
+            Phase::Upgrading(sockets, _) => sockets.iter().map(OpenSocket::handed).collect::<Result<_, _>>(),
             _ => return Err(stopping()),
         }
         .map_err(Failure::Silent)?;

@@ -24,7 +24,7 @@ fn sites(listeners: &[(&str, &str)], mode: &str) -> Vec<Site> {
 
 struct Process {
     rebinder: Rebinder,
-    kept: Vec<Kept>,
+    kept: Vec<OpenSocket>,
     shares: Shares,
 }
 

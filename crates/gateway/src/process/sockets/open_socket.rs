@@ -1,4 +1,5 @@
 //! Handles on the listening sockets. With them, a process starts to listen, and passes the sockets to another process.
+//! `rebinding.rs` decides which ones a reload keeps.
 
 use super::Label;
 use crate::config::ListenerId;
@@ -10,7 +11,7 @@ use weir_reactor::listener::{BindError, Hold};
 
 /// A handle that keeps a listening socket open.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct OpenSocket {
     /// The ID of the listener; `None` for an admin address.
     pub site: Option<ListenerId>,
     pub listener: Listener,
@@ -24,7 +25,7 @@ pub(crate) struct Kept {
     pub mode: u32,
 }
 
-impl Kept {
+impl OpenSocket {
     /// The label by which another configuration finds the socket.
     pub(crate) fn label(&self) -> Label {
         match &self.systemd {
