@@ -72,7 +72,7 @@ impl Shown for Stacks {
             }
         }
         let drops = scaling::drops(&summary.cells, summary.machine.cores.len());
-        summary.notes.extend(drops.iter().map(|drop| format!("{}.", drop.text())));
+        summary.notes.extend(scaling::largest(&drops));
         summary.notes.extend(counting(summary));
         Ok(())
     }
