@@ -218,7 +218,7 @@ fn rules_are_those_of_requests_or_of_answers() {
 #[test]
 fn answers_to_mirrored_requests_are_accepted_by_the_mirrors_service() {
     let upstream = super::named("x");
-    for (accept, fate) in [("", "failed"), ("accept = 'bare-lf'", "answered")] {
+    for (accept, fate) in [("", "failed"), ("accept = 'bare-lf'", "responded")] {
         let copies = scripted(BARE_LF);
         let weir = Weir::configured(
             &format!(

@@ -50,7 +50,7 @@ fn all_workers_report_until_the_last_has_drained() {
         assert_eq!(early.ask("GET / HTTP/1.1\r\n\r\n").status, 400);
     }
     let mut client = waiting(&weir, &upstream);
-    assert_eq!(metric(&weir, "weir_answers_total"), 20);
+    assert_eq!(metric(&weir, "weir_responses_total"), 20);
     let top = Weir::spawn(&["top", "--admin", &format!("http://{}", weir.admin()), "--once"]).wait();
     assert_eq!(top.code, Some(0), "{}", top.stderr);
     weir.terminate();
@@ -63,7 +63,7 @@ fn all_workers_report_until_the_last_has_drained() {
             let shown = weir.ask_admin(&format!("GET /{path}"));
             assert_eq!(shown.status, status, "/{path}: {}", shown.text());
         }
-        assert_eq!(metric(&weir, "weir_answers_total"), 20, "those of a worker that has drained, too");
+        assert_eq!(metric(&weir, "weir_responses_total"), 20, "those of a worker that has drained, too");
     }
     let top = Weir::spawn(&["top", "--admin", &format!("http://{}", weir.admin()), "--once"]).wait();
     assert_eq!(top.code, Some(0), "{}", top.stderr);

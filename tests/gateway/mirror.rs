@@ -43,18 +43,18 @@ fn copies_are_complete_and_their_answers_are_dropped() {
     let weir = gateway(&app, shadow.address, "max_body = '40KiB'", "");
     let mut client = Client::connect(weir.address(), None);
     assert_eq!(client.ask(GET).fields("x-server"), ["app"]);
-    wait_for(&weir, "answered", 1);
+    wait_for(&weir, "responded", 1);
     let body = pattern(30_000);
     client.send("POST /c HTTP/1.1\r\nHost: h\r\nContent-Length: 30000\r\nExpect: 100-continue\r\n\r\n");
     client.send(&body[..10]);
     client.send(&body[10..]);
     assert_eq!(client.answer(Method::Post).fields("x-server"), ["app"]);
-    wait_for(&weir, "answered", 2);
+    wait_for(&weir, "responded", 2);
     client.send(
         "PUT /d HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
     );
     assert_eq!(client.answer(Method::Put).fields("x-server"), ["app"]);
-    wait_for(&weir, "answered", 3);
+    wait_for(&weir, "responded", 3);
     let copies = shadow.requests().clone();
     let heads: Vec<_> = copies.iter().map(|copy| copy.head.lines().next().unwrap()).collect();
     assert_eq!(heads, ["GET /a?b HTTP/1.1", "POST /c HTTP/1.1", "PUT /d HTTP/1.1"]);
@@ -97,7 +97,7 @@ fn a_request_is_copied_unless_its_server_may_switch_protocols() {
         let answer = Client::connect(weir.address(), None).ask(format!("{request}Host: h\r\n\r\n"));
         assert_eq!(answer.status, 200, "{request}");
         *if is_copied { &mut copied } else { &mut skipped } += 1;
-        wait_for(&weir, "answered", copied);
+        wait_for(&weir, "responded", copied);
         assert_eq!(fated(&weir, "upgrade"), skipped, "{request}");
     }
     let copies = shadow.requests();
@@ -113,9 +113,9 @@ fn a_share_is_copied() {
         assert_eq!(client.ask(GET).status, 200);
     }
     poll_until(DEADLINE, "all copies are answered", || {
-        fated(&weir, "answered") == shadow.requests().len() as u64
+        fated(&weir, "responded") == shadow.requests().len() as u64
     });
-    let copies = fated(&weir, "answered");
+    let copies = fated(&weir, "responded");
     assert!((60..140).contains(&copies), "{copies}");
     let none = gateway(&app, shadow.address, "percent = 0", "");
     assert_eq!(Client::connect(none.address(), None).ask(GET).status, 200);

@@ -161,12 +161,12 @@ fn metrics_count_what_happens() {
     for line in [
         "weir_connections_total 2",
         "weir_requests_total 3",
-        "weir_answers_total{class=\"2xx\"} 3",
-        "weir_answers_total{class=\"4xx\"} 1",
+        "weir_responses_total{class=\"2xx\"} 3",
+        "weir_responses_total{class=\"4xx\"} 1",
         "weir_ended_early_total{reason=\"missing_host\"} 1",
         "weir_request_seconds_count 4",
         "weir_upstream_connections_total 1",
-        &format!("weir_server_answers_total{{service=\"app\",server=\"{server}\",class=\"2xx\"}} 3"),
+        &format!("weir_server_responses_total{{service=\"app\",server=\"{server}\",class=\"2xx\"}} 3"),
         &format!("weir_server_idle_connections{{service=\"app\",server=\"{server}\"}} 1"),
     ] {
         assert!(text.lines().any(|found| found == line), "no `{line}` in {text}");

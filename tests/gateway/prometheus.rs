@@ -147,6 +147,6 @@ fn prometheus_scrapes_the_gateway_and_evaluates_the_alerts() {
         assert!(!query.contains('$'), "an unknown variable: {query}");
         prometheus.query(query);
     }
-    let of_requests = queries.iter().find(|query| query.contains("weir_answers_total")).unwrap();
+    let of_requests = queries.iter().find(|query| query.contains("weir_responses_total")).unwrap();
     assert!(!prometheus.query(of_requests).is_empty(), "{of_requests}");
 }

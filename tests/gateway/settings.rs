@@ -68,7 +68,7 @@ fn trace_passes_where_that_is_set() {
 }
 
 #[test]
-fn interim_answers_are_bounded() {
+fn interim_responses_are_bounded() {
     let hint = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
     // Sends the number of hints given in the path.
     let upstream = Upstream::start(None, move |peer: &mut Peer| {
@@ -80,12 +80,12 @@ fn interim_answers_are_bounded() {
     });
     for (settings, most) in [
         ("", 8),
-        ("interim_answers = 2", 2),
-        ("interim_answers = 0", 0),
-        ("interim_answers = 20", 20),
-        ("interim_answers = 20\ninterim_bytes = 512", 512 / hint.len()),
-        ("interim_answers = 20\nhead = 512", 512 / hint.len()),
-        ("interim_answers = 20\nhead = 512\ninterim_bytes = '1KiB'", 20),
+        ("interim_responses = 2", 2),
+        ("interim_responses = 0", 0),
+        ("interim_responses = 20", 20),
+        ("interim_responses = 20\ninterim_bytes = 512", 512 / hint.len()),
+        ("interim_responses = 20\nhead = 512", 512 / hint.len()),
+        ("interim_responses = 20\nhead = 512\ninterim_bytes = '1KiB'", 20),
     ] {
         let weir = gateway_to(&upstream, &format!("{ADMIN}[limits]\n{settings}"));
         for (version, passed) in [("1.1", most), ("1.0", 0)] {
@@ -98,13 +98,13 @@ fn interim_answers_are_bounded() {
                     answer = client.answer(Method::Get);
                 }
                 assert_eq!(answer.status, status, "{settings} {version} {count}: {}", answer.head);
-                assert_eq!(answer.text().contains("upstream_interim_answers"), status == 502);
+                assert_eq!(answer.text().contains("upstream_interim_responses"), status == 502);
             }
         }
         assert_eq!(metric(&weir, "weir_ended_early_total"), 2, "{settings}");
     }
     for (setting, why) in [
-        ("interim_answers = 1001", "limits.interim_answers: invalid value `1001`: expected 0 to 1000"),
+        ("interim_responses = 1001", "limits.interim_responses: invalid value `1001`: expected 0 to 1000"),
         ("interim_bytes = 511", "limits.interim_bytes: invalid value `511`: expected 512 to 1048576"),
     ] {
         let route = "[listener.web]\nbind = '127.0.0.1:0'\n[[route]]\nrespond.status = 200\n";

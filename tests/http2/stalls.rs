@@ -30,9 +30,9 @@ fn a_stream_that_is_never_read_ends_with_a_reason() {
 #[test]
 fn a_stored_response_keeps_the_limits_of_its_exchange() {
     let upstream = upstream();
-    let rate = "min_rate = { answer = '64KiB', window = '1s' }";
-    let total = "timeouts = { answer = '500ms' }";
-    for (limits, reason) in [(rate, "client_too_slow"), (total, "answer_overdue")] {
+    let rate = "min_rate = { response = '64KiB', window = '1s' }";
+    let total = "timeouts = { response_body = '500ms' }";
+    for (limits, reason) in [(rate, "client_too_slow"), (total, "response_overdue")] {
         // The limits of the route, and the general ones, which are the same keys of a table.
         let (key, table) = limits.split_once(" = ").unwrap();
         let entries = table.trim_matches(['{', '}', ' ']).replace(", ", "\n");

@@ -56,7 +56,7 @@ service = "app"
 [[route]]
 path = ["{slow}", "{stored}"]
 service = "attacked"
-min_rate = {{ answer = "64KiB", window = "1s" }}
+min_rate = {{ response = "64KiB", window = "1s" }}
 [[route]]
 service = "attacked"
 [timeouts]

@@ -189,7 +189,7 @@ fn rule_06_fields_of_one_hop_and_forged_identities_do_not_pass() {
 }
 
 #[test]
-fn rule_10_interim_answers_and_expectations_pass_and_none_is_invented() {
+fn rule_10_interim_responses_and_expectations_pass_and_none_is_invented() {
     let case = cleartext(&[], |peer| {
         let (head, _) = peer.head().unwrap();
         match head.contains("/refuse") {

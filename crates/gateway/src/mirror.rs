@@ -42,7 +42,7 @@ pub(crate) struct Copied {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    Answered,
+    Responded,
     /// The request's body is too large.
     TooLarge,
     /// The exchange ended before the gateway had forwarded the whole request.
@@ -62,7 +62,7 @@ pub(crate) enum Fate {
 
 /// The names of all fates, in the order of the enum.
 pub(crate) const FATES: [&str; 10] = [
-    "answered",
+    "responded",
     "too_large",
     "incomplete",
     "busy",
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn every_fate_has_a_name() {
-        assert_eq!(FATES[Fate::Answered as usize], "answered");
+        assert_eq!(FATES[Fate::Responded as usize], "responded");
         assert_eq!(FATES[Fate::Upgrade as usize], "upgrade");
         assert_eq!(Fate::Upgrade as usize + 1, FATES.len());
     }

@@ -133,7 +133,7 @@ pub enum Reason {
     /// The upstream stalled during its response.
     UpstreamStalled,
     /// The upstream sent bytes before the first byte of the request.
-    UpstreamUnasked,
+    UpstreamUnsolicited,
     /// A tunnel had no traffic for too long.
     TunnelIdle,
     /// The connection was still in use at the drain's deadline.
@@ -193,7 +193,7 @@ impl Reason {
             | Self::TooManyInterims
             | Self::UpstreamSwitched
             | Self::NotSwitched
-            | Self::UpstreamUnasked
+            | Self::UpstreamUnsolicited
             | Self::UpstreamStalled => 502,
             Self::NoServer
             | Self::NoDescriptors
@@ -241,7 +241,7 @@ impl Reason {
             Self::BadStream(_) => "bad_http2_stream",
             Self::ClientStalled => "client_stalled",
             Self::ClientTooSlow => "client_too_slow",
-            Self::ResponseOverdue => "answer_overdue",
+            Self::ResponseOverdue => "response_overdue",
             Self::NoServer => "no_server",
             Self::QueueFull => "queue_full",
             Self::QueueTimeout => "queue_timeout",
@@ -261,12 +261,12 @@ impl Reason {
             Self::BadResponse(..) => "bad_response",
             Self::BadResponseBody(_) => "bad_response_body",
             Self::UpstreamStray(_) => "upstream_stray_bytes",
-            Self::TooManyInterims => "upstream_interim_answers",
+            Self::TooManyInterims => "upstream_interim_responses",
             Self::UpstreamSwitched => "upstream_switched_protocols",
             Self::NotSwitched => "upstream_not_switched",
             Self::UpstreamTimeout => "upstream_timeout",
             Self::UpstreamStalled => "upstream_stalled",
-            Self::UpstreamUnasked => "upstream_answered_unasked",
+            Self::UpstreamUnsolicited => "upstream_unsolicited",
             Self::TunnelIdle => "tunnel_idle",
             Self::DrainTimeout => "drain_timeout",
             Self::Internal(_) => "internal_error",
@@ -292,7 +292,7 @@ impl Reason {
             | Self::TooManyInterims
             | Self::UpstreamSwitched
             | Self::NotSwitched
-            | Self::UpstreamUnasked => Some(Failure::Invalid),
+            | Self::UpstreamUnsolicited => Some(Failure::Invalid),
             _ => None,
         }
     }
@@ -373,7 +373,7 @@ pub(crate) const CODES: [&str; 99] = [
     "bad_http2_stream",
     "client_stalled",
     "client_too_slow",
-    "answer_overdue",
+    "response_overdue",
     "upstream_connect",
     "upstream_tls",
     "upstream_connect_timeout",
@@ -388,12 +388,12 @@ pub(crate) const CODES: [&str; 99] = [
     "bad_response",
     "bad_response_body",
     "upstream_stray_bytes",
-    "upstream_interim_answers",
+    "upstream_interim_responses",
     "upstream_switched_protocols",
     "upstream_not_switched",
     "upstream_timeout",
     "upstream_stalled",
-    "upstream_answered_unasked",
+    "upstream_unsolicited",
     "tunnel_idle",
     "drain_timeout",
     "head_too_long",

@@ -183,7 +183,7 @@ fn wrong_queries_are_found() {
         ("weir_requests_total_count", "there is no weir_requests_total_count"),
         ("sum by (class) (weir_requests_total)", "no metric of the query has the label class"),
         ("weir_server_up{host=\"a\"}", "weir_server_up has no label host"),
-        ("weir_answers_total{class=\"6xx\"}", "weir_answers_total has no class 6xx"),
+        ("weir_responses_total{class=\"6xx\"}", "weir_responses_total has no class 6xx"),
         ("weir_descriptors{kind=~\"clients|client\"}", "weir_descriptors has no kind client"),
     ] {
         assert_eq!(faults(query), [fault], "{query}");

@@ -368,7 +368,7 @@ fn timeouts(seed: u64, plan: &Plan) -> Timeouts {
     }
     if !plan.is_faultless() && seed % 3 == 1 {
         timeouts.body = Some(Duration::from_millis(100 + seed % 5000));
-        timeouts.answer = Some(Duration::from_millis(100 + seed % 7000));
+        timeouts.response_body = Some(Duration::from_millis(100 + seed % 7000));
     }
     if plan.stalls > 0 && seed.is_multiple_of(3) {
         // Shorter than the time that the budget of the minimum rate allows.

@@ -151,8 +151,8 @@ pub(crate) const RETRIED: RangeInclusive<u16> = 502..=504;
 /// rates, and the gateway would abort them.
 fn min_rate(plan: &Plan) -> MinRate {
     match plan.is_faultless() {
-        true => MinRate { request: 0, answer: 0, ..MinRate::default() },
-        false => MinRate { request: 5000, answer: 2000, window: Duration::from_secs(2) },
+        true => MinRate { request: 0, response: 0, ..MinRate::default() },
+        false => MinRate { request: 5000, response: 2000, window: Duration::from_secs(2) },
     }
 }
 

@@ -83,7 +83,7 @@ fn a_stalled_stream_delays_no_other() {
         let buffers = seed % 3 == 0;
         let report = well(seed, &Plan { stalls: 200, buffers, ..Plan::plain().over_http2() });
         // The limit that a stalled stream reaches first decides its reason.
-        for reason in ["client_stalled", "client_too_slow", "answer_overdue"] {
+        for reason in ["client_stalled", "client_too_slow", "response_overdue"] {
             stalled += ended(&report, reason);
         }
     }

@@ -44,7 +44,7 @@ fn tunnels_pass_everything() {
 
 #[test]
 fn whatever_goes_wrong_has_one_reason() {
-    const SLOW: [&str; 4] = ["body_too_slow", "body_overdue", "client_too_slow", "answer_overdue"];
+    const SLOW: [&str; 4] = ["body_too_slow", "body_overdue", "client_too_slow", "response_overdue"];
     let (mut steps, mut retries, mut slow) = (0, 0, [0; SLOW.len()]);
     for seed in 0.. {
         let report = well(seed, &Plan::faulty());

@@ -29,7 +29,7 @@ fn a_client_that_reads_too_slowly_is_ended_and_its_server_freed() {
     let general = format!("[min_rate]\n{STRICT}");
     for (route, rest) in [
         ("", general.as_str()),
-        ("min_rate = { answer = '1MiB', window = '300ms' }", "[min_rate]\nanswer = 0"),
+        ("min_rate = { response = '1MiB', window = '300ms' }", "[min_rate]\nresponse = 0"),
     ] {
         for reads in [false, true] {
             let given_up = Switch::default();
@@ -57,7 +57,7 @@ fn a_client_that_reads_too_slowly_is_ended_and_its_server_freed() {
 #[test]
 fn a_route_lets_clients_read_as_slowly_as_they_like() {
     for (route, is_done) in
-        [("min_rate.answer = 0", false), ("min_rate.answer = 0\nresponse_buffer = '64MiB'", true)]
+        [("min_rate.response = 0", false), ("min_rate.response = 0\nresponse_buffer = '64MiB'", true)]
     {
         let upstream = pouring(&Switch::default());
         let weir = gateway(&upstream, route, &format!("[min_rate]\n{STRICT}"));
@@ -79,10 +79,10 @@ fn a_route_lets_clients_read_as_slowly_as_they_like() {
 #[test]
 fn what_a_client_leaves_of_a_complete_answer_is_bound_too() {
     for (route, rest, reason) in [
-        ("min_rate = { answer = '1MiB', window = '300ms' }", "", "client_too_slow"),
-        ("", "[min_rate]\nanswer = '1MiB'\nwindow = '300ms'", "client_too_slow"),
-        ("timeouts.answer = '300ms'\nmin_rate.answer = 0", "", "answer_overdue"),
-        ("", "[timeouts]\nanswer = '300ms'\n[min_rate]\nanswer = 0", "answer_overdue"),
+        ("min_rate = { response = '1MiB', window = '300ms' }", "", "client_too_slow"),
+        ("", "[min_rate]\nresponse = '1MiB'\nwindow = '300ms'", "client_too_slow"),
+        ("timeouts.response_body = '300ms'\nmin_rate.response = 0", "", "response_overdue"),
+        ("", "[timeouts]\nresponse_body = '300ms'\n[min_rate]\nresponse = 0", "response_overdue"),
     ] {
         for close in ["", "Connection: close\r\n"] {
             let upstream = pouring(&Switch::default());
@@ -91,7 +91,7 @@ fn what_a_client_leaves_of_a_complete_answer_is_bound_too() {
             client.send(format!("GET / HTTP/1.1\r\nHost: h\r\n{close}\r\n"));
             weir.wait_for_stderr(&[reason]);
             assert!(!client.answer(Method::Get).complete);
-            let counted = |class| metric(&weir, &format!("weir_answers_total{{class=\"{class}\"}}"));
+            let counted = |class| metric(&weir, &format!("weir_responses_total{{class=\"{class}\"}}"));
             assert_eq!(
                 (counted("2xx"), counted("none")),
                 (1, 0),
@@ -136,7 +136,7 @@ fn a_tunnel_may_be_as_slow_as_it_likes() {
     );
     let weir = gateway(
         &upstream,
-        "timeouts = { body = '100ms', answer = '100ms' }",
+        "timeouts = { body = '100ms', response_body = '100ms' }",
         &format!("[min_rate]\n{STRICT}"),
     );
     let mut client = Client::connect(weir.address(), None);
@@ -158,9 +158,9 @@ fn a_tunnel_may_be_as_slow_as_it_likes() {
 #[test]
 fn an_answer_has_a_time_in_all_whoever_is_slow() {
     for (route, rest) in [
-        ("timeouts.answer = '300ms'", ""),
-        ("", "[timeouts]\nanswer = '300ms'"),
-        ("timeouts.answer = '300ms'", "[timeouts]\nanswer = '1h'\n[min_rate]\nanswer = 0"),
+        ("timeouts.response_body = '300ms'", ""),
+        ("", "[timeouts]\nresponse_body = '300ms'"),
+        ("timeouts.response_body = '300ms'", "[timeouts]\nresponse_body = '1h'\n[min_rate]\nresponse = 0"),
     ] {
         let given_up = Switch::default();
         let gave = given_up.clone();
@@ -176,9 +176,9 @@ fn an_answer_has_a_time_in_all_whoever_is_slow() {
         let mut client = Client::connect(weir.address(), None);
         let answer = client.ask(GET);
         assert!(answer.status == 200 && !answer.complete);
-        weir.wait_for_stderr(&["answer_overdue", "GET /"]);
+        weir.wait_for_stderr(&["response_overdue", "GET /"]);
         given_up.wait();
-        assert_eq!(metric(&weir, "weir_ended_early_total{reason=\"answer_overdue\"}"), 1);
+        assert_eq!(metric(&weir, "weir_ended_early_total{reason=\"response_overdue\"}"), 1);
     }
 }
 
@@ -194,11 +194,11 @@ fn each_answer_on_a_connection_has_all_its_time() {
             gate.wait();
         }
     });
-    let weir = gateway(&upstream, "timeouts.answer = '500ms'", &format!("[min_rate]\n{STRICT}"));
+    let weir = gateway(&upstream, "timeouts.response_body = '500ms'", &format!("[min_rate]\n{STRICT}"));
     let mut client = Client::connect(weir.address(), None);
     assert_eq!(client.ask(GET).status, 200);
     let_a_window_pass(&weir);
     switch.throw();
     assert!(client.ask(GET).complete);
-    assert_eq!(metric(&weir, "weir_ended_early_total{reason=\"answer_overdue\"}"), 0);
+    assert_eq!(metric(&weir, "weir_ended_early_total{reason=\"response_overdue\"}"), 0);
 }

@@ -12,7 +12,7 @@ use weir_http::Method;
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 
 /// The default rates of these tests, at which a client that pauses for a window exceeds its limit.
-const STRICT: &str = "request = '1MiB'\nanswer = '1MiB'\nwindow = '2s'\n";
+const STRICT: &str = "request = '1MiB'\nresponse = '1MiB'\nwindow = '2s'\n";
 
 /// A gateway with one worker and a route to an upstream; `route` has further lines of that route, `rest` what follows.
 /// The gateway buffers requests to `/judged`.

@@ -25,7 +25,7 @@ fn an_exchange_keeps_what_it_began_with_in_a_reload() {
         );
         configuration(&counting, "", &format!("{large}{rest}"))
     };
-    fs::write(&file, config("[min_rate]\nrequest = 0\nanswer = 0\nwindow = '300ms'")).unwrap();
+    fs::write(&file, config("[min_rate]\nrequest = 0\nresponse = 0\nwindow = '300ms'")).unwrap();
     let weir = Weir::of_file(&file, 1);
     let mut sending = Client::connect(weir.address(), None);
     sending.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\n1");
@@ -77,13 +77,13 @@ fn rates_and_windows_have_a_range_and_are_explained() {
             "min_rate.request = '2GiB'",
             "5: route.0.min_rate.request: invalid value `2147483648`: expected 0 to 1073741824",
         ),
-        ("min_rate.answer = -1", "5: route.0.min_rate.answer: invalid size -1: expected bytes"),
+        ("min_rate.response = -1", "5: route.0.min_rate.response: invalid size -1: expected bytes"),
         ("min_rate.window = '99ms'", "5: route.0.min_rate.window: invalid value 99ms: expected 100ms to 1h"),
         ("min_rate.widow = '1s'", "unknown field `widow`; did you mean `window`?"),
         ("[min_rate]\nwindow = '2h'", "6: min_rate.window: invalid value 7200s: expected 100ms to 1h"),
-        ("[min_rate]\nanswer = 'fast'", "6: min_rate.answer: invalid size \"fast\": expected bytes"),
+        ("[min_rate]\nresponse = 'fast'", "6: min_rate.response: invalid size \"fast\": expected bytes"),
         ("[timeouts]\nbody = 0", "6: timeouts.body: "),
-        ("timeouts.answer = '10'", "5: route.0.timeouts.answer: invalid duration `10`"),
+        ("timeouts.response_body = '10'", "5: route.0.timeouts.response_body: invalid duration `10`"),
     ] {
         check::refused(&format!("{base}{setting}\n"), why);
     }
@@ -97,16 +97,16 @@ fn rates_and_windows_have_a_range_and_are_explained() {
     let text = explain("");
     for part in [
         "clients send at least 500 bytes/s, take 240 bytes/s, window 75s",
-        "body unlimited, answer unlimited",
+        "body unlimited, response body unlimited",
     ] {
         assert!(text.contains(part), "no `{part}` in {text}");
     }
     let text = explain(
-        "min_rate.request = 0\ntimeouts.body = '1h'\n[min_rate]\nrequest = '1KiB'\nanswer = 0\nwindow = '5s'\n[timeouts]\nanswer = '1d'",
+        "min_rate.request = 0\ntimeouts.body = '1h'\n[min_rate]\nrequest = '1KiB'\nresponse = 0\nwindow = '5s'\n[timeouts]\nresponse_body = '1d'",
     );
     for part in [
         "clients send at least 1024 bytes/s, take any rate, window 5s",
-        "body unlimited, answer 86400s",
+        "body unlimited, response body 86400s",
         "body 3600s, min_rate request 0 bytes/s",
     ] {
         assert!(text.contains(part), "no `{part}` in {text}");

@@ -92,7 +92,7 @@ fn too_many_interim_responses() {
     let weir = gateway(&[&server], "", "");
     let reply = ask(&weir, Version::Http2, "GET", "/", &[], Content::None);
     assert_eq!(reply.status, 502, "{reply:?}");
-    weir.wait_for_stderr(&["upstream_interim_answers"]);
+    weir.wait_for_stderr(&["upstream_interim_responses"]);
     server.wait_for("the stream's reset", |requests| requests[0].reset.is_some());
     assert_eq!(server.connections(), 1);
 }

@@ -305,7 +305,7 @@ fn is_of_page(field: &Field, buf: &[u8]) -> bool {
 }
 
 impl From<Partial> for Response {
-    fn from(Partial { answered, workers }: Partial) -> Self {
-        Self::text(503, format!("{answered} of {workers} workers answer\n"))
+    fn from(Partial { responded, workers }: Partial) -> Self {
+        Self::text(503, format!("{responded} of {workers} workers responded\n"))
     }
 }

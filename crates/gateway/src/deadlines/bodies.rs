@@ -76,7 +76,7 @@ impl BodyDeadlines {
                 total.is_some() || (awaits_client && rate.is_some())
             }
         };
-        needs(body, rates.request, timeouts.body) || needs(response, rates.response, timeouts.answer)
+        needs(body, rates.request, timeouts.body) || needs(response, rates.response, timeouts.response_body)
     }
 
     /// Updates the limits with the progress of both bodies. Returns the nearest deadline and its limit; moving bytes
@@ -89,7 +89,7 @@ impl BodyDeadlines {
         timeouts: &Timeouts,
     ) -> Option<(Instant, Limit)> {
         let body = self.body.update(now, body, rates.request, timeouts.body);
-        let response = self.response.update(now, response, rates.response, timeouts.answer);
+        let response = self.response.update(now, response, rates.response, timeouts.response_body);
         let all = [
             (body.0, Limit::BodyRate),
             (body.1, Limit::BodyTotal),
@@ -162,7 +162,7 @@ mod tests {
     fn terms() -> (MinRates, Timeouts) {
         let rate =
             |window| Some(MinRate { per_second: NonZeroU64::new(100).unwrap(), window: seconds(window) });
-        let timeouts = Timeouts { body: Some(seconds(30)), answer: Some(seconds(40)), ..Timeouts::default() };
+        let timeouts = Timeouts { body: Some(seconds(30)), response_body: Some(seconds(40)), ..Timeouts::default() };
         (MinRates { request: rate(10), response: rate(20) }, timeouts)
     }
 

@@ -206,7 +206,7 @@ impl<S: Socket> Client<S> {
     }
 
     /// Whether the gateway has sent or queued bytes, such as its first handshake flight.
-    pub(crate) fn has_been_answered(&self) -> bool {
+    pub(crate) fn has_sent(&self) -> bool {
         self.transport.taken() > 0 || self.transport.pending() > 0
     }
 

@@ -99,8 +99,8 @@ table! {
     pub(crate) http2_window_waits: u64, Counter, "weir_http2_window_waits_total",
         "Parts of responses that had to wait for the client's flow-control window.",
         &[], Member("http2", "window_waits");
-    pub responses: Counts<{ CLASSES.len() }>, Counter, "weir_answers_total",
-        "Responses by class of status; none: requests without a response.", &[("class", &CLASSES)], Numbers("answers");
+    pub responses: Counts<{ CLASSES.len() }>, Counter, "weir_responses_total",
+        "Responses by class of status; none: requests without a response.", &[("class", &CLASSES)], Numbers("responses");
     pub(crate) grpc: Counts<{ STATUSES.len() }, false>, Counter, "weir_grpc_responses_total",
         "Responses of gRPC by status.", &[("status", &STATUSES)], Pairs("grpc");
     pub(crate) took: Histogram, Histogram, "weir_request_seconds",

@@ -130,7 +130,7 @@ mod tests {
         for rule in [RetryRule::ReusedConnection, RetryRule::GoAway, RetryRule::GoAway] {
             counters.retry(rule);
         }
-        for fate in [Fate::Answered, Fate::Upgrade, Fate::Upgrade] {
+        for fate in [Fate::Responded, Fate::Upgrade, Fate::Upgrade] {
             counters.mirror(fate);
         }
         for scarce in [Exhausted::Connections, Exhausted::Memory, Exhausted::Memory] {

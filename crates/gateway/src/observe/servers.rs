@@ -29,7 +29,6 @@ pub struct ServerReport {
     /// The number of idle connections, over all workers.
     pub idle: usize,
     /// Responses by the first digit of their status; index 0 counts requests without a response.
-    #[serde(rename = "answers")]
     pub responses: [u64; 6],
     /// The number of workers that have ejected the server.
     pub ejected: usize,
@@ -117,11 +116,11 @@ pub(super) fn add(mine: &mut Vec<ServerReport>, theirs: &[ServerReport]) {
 
 /// Appends the metrics of servers.
 pub(super) fn metrics(servers: &[ServerReport], text: &mut Exposition) {
-    text.family("weir_server_answers_total", "counter", "Responses of a server by class of status.");
+    text.family("weir_server_responses_total", "counter", "Responses of a server by class of status.");
     for server in servers {
         for (class, count) in CLASSES.iter().zip(server.responses) {
             let [service, name] = labels(server);
-            text.sample("weir_server_answers_total", &[service, name, ("class", class)], count);
+            text.sample("weir_server_responses_total", &[service, name, ("class", class)], count);
         }
     }
     type Gauge = (&'static str, &'static str, fn(&ServerReport) -> usize);

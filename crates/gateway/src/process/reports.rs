@@ -12,8 +12,8 @@ use weir_reactor::mailbox::Sender;
 pub(crate) fn print(workers: &[Sender<Control>]) {
     match gather(workers) {
         Ok(report) => journal::err(format_args!("weir: so far: {}", report.counters)),
-        Err(Partial { answered, workers }) => {
-            journal::err(format_args!("weir: so far: {answered} of {workers} workers answer"));
+        Err(Partial { responded, workers }) => {
+            journal::err(format_args!("weir: so far: {responded} of {workers} workers responded"));
         }
     }
 }
@@ -21,7 +21,7 @@ pub(crate) fn print(workers: &[Sender<Control>]) {
 /// The error of [`gather`]: only some workers responded in time.
 #[derive(Debug)]
 pub(crate) struct Partial {
-    pub answered: usize,
+    pub responded: usize,
     pub workers: usize,
 }
 
@@ -40,12 +40,12 @@ fn ask(
     workers: &[Sender<Control>],
     question: impl Fn(mpsc::Sender<Report>) -> Control,
 ) -> Result<Report, Partial> {
-    let (mut total, mut answered) = (Report::default(), 0);
+    let (mut total, mut responded) = (Report::default(), 0);
     for report in replies(workers, question) {
         total.add(&report);
-        answered += 1;
+        responded += 1;
     }
-    if answered == workers.len() { Ok(total) } else { Err(Partial { answered, workers: workers.len() }) }
+    if responded == workers.len() { Ok(total) } else { Err(Partial { responded, workers: workers.len() }) }
 }
 
 /// Waits until all workers have handled their messages, except workers that do not respond in time, or have exited.

@@ -40,7 +40,7 @@ impl Reason {
                 "servers may read the path as that of another route; a route can accept it: ambiguous_paths = 'pass'"
             }
             Self::TooManyInterims => {
-                "limits.interim_answers and limits.interim_bytes set how many there may be"
+                "limits.interim_responses and limits.interim_bytes set how many there may be"
             }
             _ => return None,
         };

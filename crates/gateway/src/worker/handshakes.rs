@@ -67,7 +67,7 @@ impl Handshakes {
         }
         client.handshake = Handshake::Ready;
         self.ready += 1;
-        match client.has_been_answered() {
+        match client.has_sent() {
             true => self.begun.push_back(id),
             false => self.fresh.push_back((id, now)),
         }

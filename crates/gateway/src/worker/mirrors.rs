@@ -175,7 +175,7 @@ impl<N: Net> Worker<N> {
                 let (persists, status) =
                     (response.persists && rest.is_empty() && end.is_none(), response.status);
                 let Some(service) = self.mirrors.take(id).map(|mirror| mirror.service) else { return };
-                self.core.counters.mirror(Fate::Answered);
+                self.core.counters.mirror(Fate::Responded);
                 return self.release(from, service, persists, status);
             }
         }

@@ -133,7 +133,7 @@ impl<N: Net> Worker<N> {
                         self.take_response(id, exchange, &mut inbox, received.end);
                     }
                     Use::Exchange(exchange) => {
-                        self.end_exchange(exchange, Reason::UpstreamUnasked);
+                        self.end_exchange(exchange, Reason::UpstreamUnsolicited);
                     }
                     Use::Streams => {
                         self.take_server_frames(id, &mut inbox, HEADROOM, received.end.is_some());

@@ -120,7 +120,7 @@ fn rule(line: &Line, section: &Section, config: &Config<'_>, notes: &mut Notes) 
     let limit = asked.as_ref().filter(|_| denies).and_then(|asked| rate::limit(asked, section, config));
     let asked = match limit {
         Some((rate, rest)) => {
-            notes.remark("limits of rates hold for each route, and are answered with 429");
+            notes.remark("limits of rates apply to each route, and requests beyond them get 429");
             then = Then::Limit(rate);
             Some(vec![rest])
         }

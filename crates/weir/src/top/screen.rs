@@ -195,13 +195,13 @@ mod tests {
     fn server(service: &str, server: &str, served: u64) -> Value {
         json!({
             "service": service, "server": server, "state": "up", "weight": 1, "configured_weight": 2,
-            "in_flight": 3, "idle": 4, "answers": [0, 0, served, 0, 0, 0],
+            "in_flight": 3, "idle": 4, "responses": [0, 0, served, 0, 0, 0],
         })
     }
 
     fn sample(seconds: u64, requests: u64, servers: Vec<Value>) -> Sample {
         let state = json!({
-            "requests": requests, "connections": requests, "clients": 12, "answers": [0, 0, requests, 0, 0, 0],
+            "requests": requests, "connections": requests, "clients": 12, "responses": [0, 0, requests, 0, 0, 0],
             "took_us": 1000 * requests, "handshakes": [["full", requests]], "draining": false,
             "ended_early": [["upstream_connect_timeout", requests], ["client_closed", 2 * requests], ["body_too_slow", requests],
                             ["upstream_handshake_timeout", requests]],

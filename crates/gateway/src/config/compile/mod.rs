@@ -191,9 +191,9 @@ fn policy(config: &Config, of_heads: Option<&Limits>) -> Result<Policy, Fault> {
     let limits = &config.limits;
     let interims = InterimLimits {
         responses: size(
-            "limits.interim_answers",
-            limits.interim_answers as u64,
-            document::Limits::INTERIM_ANSWERS,
+            "limits.interim_responses",
+            limits.interim_responses as u64,
+            document::Limits::INTERIM_RESPONSES,
         )?,
         bytes: match limits.interim_bytes {
             Some(bytes) => size("limits.interim_bytes", bytes, document::Limits::HEAD)?,
@@ -216,7 +216,7 @@ fn policy(config: &Config, of_heads: Option<&Limits>) -> Result<Policy, Fault> {
 fn min_rates(written: document::MinRate, key: &str) -> Result<MinRates, Fault> {
     // A client's kernel may accept this many bytes at once, even if the client reads steadily.
     const LUMP: u64 = 64 * 1024;
-    let document::MinRate { request, answer, window } = written;
+    let document::MinRate { request, response, window } = written;
     if !document::MinRate::WINDOW.contains(&window) {
         let why = format!("invalid value {window:?}: expected 100ms to 1h");
         return Err(Fault::new(format!("{key}.window"), why));
@@ -228,7 +228,7 @@ fn min_rates(written: document::MinRate, key: &str) -> Result<MinRates, Fault> {
             window: window.max(Duration::from_millis(lump * 1000 / per_second)),
         }))
     };
-    Ok(MinRates { request: rate("request", request, 0)?, response: rate("answer", answer, LUMP)? })
+    Ok(MinRates { request: rate("request", request, 0)?, response: rate("response", response, LUMP)? })
 }
 
 /// Converts a number of bytes. Fails if it is out of `range`.

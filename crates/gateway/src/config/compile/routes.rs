@@ -126,8 +126,8 @@ fn own_policy(
         max_body: route.max_body.unwrap_or(policy.max_body),
         timeouts,
         min_rates,
-        has_own_response_limits: (timeouts.stall, timeouts.answer, min_rates.response)
-            != (policy.timeouts.stall, policy.timeouts.answer, policy.min_rates.response),
+        has_own_response_limits: (timeouts.stall, timeouts.response_body, min_rates.response)
+            != (policy.timeouts.stall, policy.timeouts.response_body, policy.min_rates.response),
         retry: retries?,
         request_buffer: request_buffer?,
         response_buffer: response_buffer?,

@@ -33,8 +33,8 @@ pub struct Limits {
     pub chunk_extension: u64,
     /// Maximum number of interim responses (1xx) before the final response; a 101 does not count. Servers usually send
     /// a 100 and a few early hints, but could send any number.
-    #[schemars(transform = value_schemas::within(Limits::INTERIM_ANSWERS))]
-    pub interim_answers: usize,
+    #[schemars(transform = value_schemas::within(Limits::INTERIM_RESPONSES))]
+    pub interim_responses: usize,
     /// Maximum total size of the interim responses' heads. Default: `limits.head`.
     #[serde(deserialize_with = "size")]
     #[schemars(schema_with = "value_schemas::bytes", transform = value_schemas::within(Limits::HEAD))]
@@ -103,7 +103,7 @@ impl Limits {
     pub(crate) const LINE: RangeInclusive<u64> = 256..=1 << 20;
     /// The gateway drops extensions as they arrive, so they take no memory: the limit bounds the CPU spent on them.
     pub(crate) const CHUNK_EXTENSION: RangeInclusive<u64> = 0..=1 << 16;
-    pub(crate) const INTERIM_ANSWERS: RangeInclusive<u64> = 0..=1000;
+    pub(crate) const INTERIM_RESPONSES: RangeInclusive<u64> = 0..=1000;
     pub(crate) const MEMORY: RangeInclusive<u64> = 1 << 20..=1 << 40;
     /// Maximum handshakes in progress in one process: a core completes them in 3 s, and they take about 200 MiB.
     pub(crate) const HANDSHAKES: usize = 32_768;
@@ -119,7 +119,7 @@ impl Default for Limits {
             line: None,
             chunk_extension: limits.extension_bytes as u64,
             // A 100, and a few with early hints or progress; RFC 9110 sets no maximum.
-            interim_answers: 8,
+            interim_responses: 8,
             interim_bytes: None,
             body: None,
             connections: None,

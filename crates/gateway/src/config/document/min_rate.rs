@@ -22,7 +22,7 @@ pub struct MinRate {
     /// sender often a thread.
     #[serde(deserialize_with = "size")]
     #[schemars(schema_with = "value_schemas::bytes", transform = value_schemas::within(MinRate::RATE))]
-    pub answer: u64,
+    pub response: u64,
     /// The time by which a client may lag behind the rate, as after a pause: a laptop that changes networks is silent
     /// for up to a minute. Apache's grace is 20 s; nginx waits 60 s for each byte and never disconnects a client that
     /// trickles. Lower it where each slow client occupies a thread. For responses it is at least the time of 64 KiB at
@@ -42,10 +42,10 @@ pub struct RouteMinRate {
     #[serde(deserialize_with = "size")]
     #[schemars(schema_with = "value_schemas::bytes", transform = value_schemas::within(MinRate::RATE))]
     pub request: Option<u64>,
-    /// Bytes per second of a response; 0: no minimum. Default: `answer` of `[min_rate]`.
+    /// Bytes per second of a response; 0: no minimum. Default: `response` of `[min_rate]`.
     #[serde(deserialize_with = "size")]
     #[schemars(schema_with = "value_schemas::bytes", transform = value_schemas::within(MinRate::RATE))]
-    pub answer: Option<u64>,
+    pub response: Option<u64>,
     /// The time by which a client may lag behind the rate. Default: `window` of `[min_rate]`.
     #[serde(deserialize_with = "duration")]
     #[schemars(schema_with = "value_schemas::time", transform = value_schemas::lasting(MinRate::WINDOW))]
@@ -63,7 +63,7 @@ impl RouteMinRate {
     pub(crate) fn over(self, general: MinRate) -> MinRate {
         MinRate {
             request: self.request.unwrap_or(general.request),
-            answer: self.answer.unwrap_or(general.answer),
+            response: self.response.unwrap_or(general.response),
             window: self.window.unwrap_or(general.window),
         }
     }
@@ -78,7 +78,7 @@ impl Default for MinRate {
             window: Duration::from_secs(75),
             // The minimum of IIS and .NET's server, lower than for requests: a slow reader occupies a buffer, rarely a
             // thread.
-            answer: 240,
+            response: 240,
         }
     }
 }

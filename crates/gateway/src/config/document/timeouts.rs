@@ -35,11 +35,11 @@ pub struct Timeouts {
     #[schemars(schema_with = "value_schemas::time")]
     pub body: Option<Duration>,
     /// From the response head until the client's socket has taken the last byte, whether the server or the client is
-    /// slow: `answer_overdue`, and the gateway aborts the connection. The kernel still delivers the bytes that the
+    /// slow: `response_overdue`, and the gateway aborts the connection. The kernel still delivers the bytes that the
     /// socket has taken. Default: no limit.
     #[serde(deserialize_with = "duration")]
     #[schemars(schema_with = "value_schemas::time")]
-    pub answer: Option<Duration>,
+    pub response_body: Option<Duration>,
     /// Maximum wait for a connection to a server with `max_connections`: `503 queue_timeout`.
     #[serde(deserialize_with = "duration")]
     #[schemars(schema_with = "value_schemas::time")]
@@ -109,10 +109,10 @@ pub struct RouteTimeouts {
     #[serde(deserialize_with = "duration")]
     #[schemars(schema_with = "value_schemas::time")]
     pub body: Option<Duration>,
-    /// From the response head until the client's socket has taken the last byte. Default: `answer` of `[timeouts]`.
+    /// From the response head until the client's socket has taken the last byte. Default: `response_body` of `[timeouts]`.
     #[serde(deserialize_with = "duration")]
     #[schemars(schema_with = "value_schemas::time")]
-    pub answer: Option<Duration>,
+    pub response_body: Option<Duration>,
     /// From the last byte of a request to the response head. Default: `response` of `[timeouts]`.
     #[serde(deserialize_with = "duration")]
     #[schemars(schema_with = "value_schemas::time")]
@@ -133,7 +133,7 @@ impl RouteTimeouts {
         Timeouts {
             stall: self.stall.unwrap_or(general.stall),
             body: self.body.or(general.body),
-            answer: self.answer.or(general.answer),
+            response_body: self.response_body.or(general.response_body),
             response: self.response.unwrap_or(general.response),
             exchange: self.exchange.or(general.exchange),
             tunnel: self.tunnel.unwrap_or(general.tunnel),
@@ -151,7 +151,7 @@ impl Default for Timeouts {
             // A client that reads 1 KB/s opens its window in steps of about 64 KB, so about once per minute.
             stall: Duration::from_secs(120),
             body: None,
-            answer: None,
+            response_body: None,
             queue: Duration::from_secs(10),
             connect: Duration::from_secs(5),
             upstream_handshake: Duration::from_secs(5),

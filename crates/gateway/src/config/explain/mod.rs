@@ -141,9 +141,9 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
     )?;
     writeln!(
         out,
-        "  body {}, answer {}, exchange {}",
+        "  body {}, response body {}, exchange {}",
         unlimited(t.body),
-        unlimited(t.answer),
+        unlimited(t.response_body),
         unlimited(t.exchange)
     )?;
     writeln!(
@@ -183,12 +183,12 @@ fn of_heads(limits: &Limits) -> String {
     )
 }
 
-fn min_rate(MinRate { request, answer, window }: MinRate) -> String {
+fn min_rate(MinRate { request, response, window }: MinRate) -> String {
     let rate = |bytes| match bytes {
         0 => "any rate".to_owned(),
         bytes => format!("{bytes} bytes/s"),
     };
-    format!("clients send at least {}, take {}, window {window:?}", rate(request), rate(answer))
+    format!("clients send at least {}, take {}, window {window:?}", rate(request), rate(response))
 }
 
 fn write_via(Via { requests, responses }: &Via, out: &mut String) -> std::fmt::Result {

@@ -124,11 +124,11 @@ fn limits(route: &Written) -> Vec<String> {
     if !route.retry.on.is_empty() {
         parts.push(format!("sent again on {}", route.retry.on));
     }
-    let RouteTimeouts { stall, body, answer, response, exchange, tunnel } = route.timeouts;
+    let RouteTimeouts { stall, body, response_body, response, exchange, tunnel } = route.timeouts;
     for (name, time) in [
         ("stall", stall),
         ("body", body),
-        ("answer", answer),
+        ("response_body", response_body),
         ("response", response),
         ("exchange", exchange),
         ("tunnel", tunnel),
@@ -137,8 +137,8 @@ fn limits(route: &Written) -> Vec<String> {
             parts.push(format!("{name} {time:?}"));
         }
     }
-    let RouteMinRate { request, answer, window } = route.min_rate;
-    for (name, bytes) in [("request", request), ("answer", answer)] {
+    let RouteMinRate { request, response, window } = route.min_rate;
+    for (name, bytes) in [("request", request), ("response", response)] {
         if let Some(bytes) = bytes {
             parts.push(format!("min_rate {name} {bytes} bytes/s"));
         }
