@@ -162,7 +162,8 @@ mod tests {
     fn terms() -> (MinRates, Timeouts) {
         let rate =
             |window| Some(MinRate { per_second: NonZeroU64::new(100).unwrap(), window: seconds(window) });
-        let timeouts = Timeouts { body: Some(seconds(30)), response_body: Some(seconds(40)), ..Timeouts::default() };
+        let timeouts =
+            Timeouts { body: Some(seconds(30)), response_body: Some(seconds(40)), ..Timeouts::default() };
         (MinRates { request: rate(10), response: rate(20) }, timeouts)
     }
 

@@ -36,8 +36,7 @@ impl<N: Net> Worker<N> {
     #[cold]
     pub(super) fn may_be_h2(&mut self, id: ClientId, input: &[u8]) -> bool {
         let Some(client) = self.clients.get_mut(id) else { return false };
-        let is_allowed =
-            client.frontend.http2 && client.frontend.tls.is_none() && !client.has_sent();
+        let is_allowed = client.frontend.http2 && client.frontend.tls.is_none() && !client.has_sent();
         let length = input.len().min(PREFACE.len());
         if !is_allowed || input[..length] != PREFACE[..length] {
             return false;
