@@ -1,5 +1,5 @@
 //! The slow return of a server after an ejection, failed checks, a drain or a weight of 0 (*slow start* in nginx,
-//! HAProxy and Envoy).
+//! HAProxy and Envoy). `server.rs` and `ejection.rs` begin it, and `balance.rs` uses the share.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
 //! Timeouts: handles timers that have fired. `deadlines/client_wait.rs` and `server_wait.rs` have the reason of each
-//! timeout, and `reason.rs` its status.
+//! timeout, and `reason.rs` its status; `ends.rs` responds, or closes the connection.
 
 use super::Worker;
 use crate::deadlines::{Cause, Limit, ServerWait, Wait};

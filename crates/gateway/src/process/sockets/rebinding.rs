@@ -1,4 +1,4 @@
-//! The listening sockets at a reload: kept, new and removed ones.
+//! The listening sockets at a reload: kept, new and removed ones. `matching.rs` finds the open socket for an address.
 
 use super::matching::{Candidate, Matched, Wanted, matched};
 use super::{Label, OpenSocket, SOON, Shares, bind_until, found, in_fact, spread, without_place};
