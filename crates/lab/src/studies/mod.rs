@@ -179,9 +179,14 @@ impl Statement {
         judged.is_of(&self.claim).then_some(&judged.finding)
     }
 
+    /// The result that the finding comes from.
+    pub(super) fn measurement(&self) -> Option<&Measurement> {
+        self.finding().and(self.measured.as_ref()).map(|(_, on)| on)
+    }
+
     /// Whether one of the given results judged it.
     pub(super) fn is_given(&self) -> bool {
-        self.finding().and(self.measured.as_ref()).is_some_and(|(_, on)| on.is_given)
+        self.measurement().is_some_and(|on| on.is_given)
     }
 
     /// The verdict, in words, and its reason.

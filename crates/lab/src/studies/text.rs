@@ -38,12 +38,8 @@ pub fn terminal(statements: &[Statement]) -> String {
         for statement in own {
             let (_, verdict, why) = statement.verdict();
             flow(&mut text, &statement.claim.says, 2, 4);
-            let stored = statement
-                .finding()
-                .and(statement.measured.as_ref())
-                .filter(|(_, on)| has_given && !on.is_given);
-            let from =
-                stored.map(|(_, on)| format!("stored on {}, {}: ", day(on), on.cpu)).unwrap_or_default();
+            let stored = statement.measurement().filter(|on| has_given && !on.is_given);
+            let from = stored.map(|on| format!("stored on {}, {}: ", day(on), on.cpu)).unwrap_or_default();
             flow(&mut text, &format!("{from}{verdict}: {why}"), 6, 8);
             let measured = here(statement);
             if measured != NONE {
