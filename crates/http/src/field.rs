@@ -148,8 +148,8 @@ impl FieldName {
     }
 }
 
-/// Whether `name` is `known`, which is in lower case. Setting the case bit turns no other byte of a name into a letter or
-/// a hyphen, and known names consist of only these. For a known length, compilers compare whole words.
+/// Whether `name` is `known`, which is in lower case. Setting the case bit turns no other byte of a name into a letter
+/// or a hyphen, and known names consist of only these. For a known length, compilers compare whole words.
 #[inline]
 fn is<const LENGTH: usize>(name: &[u8], known: &[u8; LENGTH]) -> bool {
     let Some(name) = name.as_array::<LENGTH>() else { return false };

@@ -1,4 +1,5 @@
-//! Facts from the fields of a head: the declared framing, the connection's options and authentication, the idle timeout.
+//! Facts from the fields of a head: the declared framing, the connection's options and authentication, the idle
+//! timeout.
 
 use crate::connection_options::ConnectionOptions;
 use crate::{Framing, HeadError, Version};

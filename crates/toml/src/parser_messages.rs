@@ -1,5 +1,5 @@
-//! Messages of the TOML and JSON parsers, without the names of Rust types. `nearest_name.rs` adds the nearest known name
-//! to the message about an unknown one.
+//! Messages of the TOML and JSON parsers, without the names of Rust types. `nearest_name.rs` adds the nearest known
+//! name to the message about an unknown one.
 
 use crate::nearest_name::with_nearest;
 

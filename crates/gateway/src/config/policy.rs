@@ -13,8 +13,8 @@ pub(crate) struct Policy {
     pub max_body: u64,
     pub timeouts: Timeouts,
     pub min_rates: MinRates,
-    /// Whether the route's limits on a client that receives a response (`stall`, `response_body` and the minimum rate) differ
-    /// from the general ones.
+    /// Whether the route's limits on a client that receives a response (`stall`, `response_body` and the minimum rate)
+    /// differ from the general ones.
     pub has_own_response_limits: bool,
     pub retry: Retries,
     /// Bytes of a request's body that the gateway collects before it forwards the request.

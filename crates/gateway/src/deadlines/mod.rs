@@ -1,5 +1,5 @@
-//! Deadlines: timeouts of waits, and limits on bodies. Exchanges and connections store them; `worker/timeouts.rs` handles the
-//! timers that fire.
+//! Deadlines: timeouts of waits, and limits on bodies. Exchanges and connections store them; `worker/timeouts.rs`
+//! handles the timers that fire.
 //!
 //! | timer of | its current wait | set in |
 //! | --- | --- | --- |

@@ -1,4 +1,5 @@
-//! The server events that the gateway waits for, and their timeouts. `upstream/current_wait.rs` selects the current one.
+//! The server events that the gateway waits for, and their timeouts. `upstream/current_wait.rs` selects the current
+//! one.
 
 use crate::config::document::Timeouts;
 use crate::reason::Reason;

@@ -1,5 +1,5 @@
-//! Listeners of a worker: new listeners, changed settings, removed listeners. `process/sockets/rebinding.rs` decides which
-//! sockets a reload keeps, and `leaving_clients.rs` drains the clients of removed and changed listeners.
+//! Listeners of a worker: new listeners, changed settings, removed listeners. `process/sockets/rebinding.rs` decides
+//! which sockets a reload keeps, and `leaving_clients.rs` drains the clients of removed and changed listeners.
 
 use super::Worker;
 use super::adopt_config::Adoption;

@@ -109,7 +109,8 @@ pub struct RouteTimeouts {
     #[serde(deserialize_with = "duration")]
     #[schemars(schema_with = "value_schemas::time")]
     pub body: Option<Duration>,
-    /// From the response head until the client's socket has taken the last byte. Default: `response_body` of `[timeouts]`.
+    /// From the response head until the client's socket has taken the last byte. Default: `response_body` of
+    /// `[timeouts]`.
     #[serde(deserialize_with = "duration")]
     #[schemars(schema_with = "value_schemas::time")]
     pub response_body: Option<Duration>,

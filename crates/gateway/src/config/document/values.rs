@@ -1,4 +1,5 @@
-//! Parsers of durations, sizes and other values in text form. `value_schemas.rs` has their patterns for the JSON Schema.
+//! Parsers of durations, sizes and other values in text form. `value_schemas.rs` has their patterns for the JSON
+//! Schema.
 
 use serde::{Deserialize, Deserializer, de::Error};
 use std::fmt::Display;

@@ -1,5 +1,5 @@
-//! Advice on TOML errors for operators who are used to YAML, JSON, or the files of nginx and HAProxy. `weir_toml`
-//! (`crates/toml/src/nearest_name.rs`) suggests the nearest name for an unknown key.
+//! Advice on TOML errors for operators who know YAML, JSON, or the files of nginx and HAProxy. The crate `weir_toml`
+//! suggests the nearest name for an unknown key (`nearest_name.rs`).
 
 use crate::config::document::Config;
 use std::iter;
